@@ -9,7 +9,7 @@ from productrecs.dashboard.charts import (
     days_between,
     forecast_chart,
     share_line_chart,
-    stacked_bar_chart,
+    stacked_money_bar_chart,
 )
 from productrecs.dashboard.formats import Formats
 
@@ -19,7 +19,7 @@ FORMATS = Formats.plain()
 def test_one_day_of_sales_is_a_thirtieth_of_the_chart() -> None:
     days = days_between("2026-11-01", "2026-11-30")
 
-    chart = stacked_bar_chart(days, {"Sales": [0.0] * 29 + [12.5]}, FORMATS)
+    chart = stacked_money_bar_chart(days, {"Sales": [0.0] * 29 + [12.5]}, FORMATS)
 
     assert chart.width == 30 * 10
     assert len(chart.rows) == 30
@@ -42,14 +42,15 @@ def test_the_amounts_at_the_side_are_round(
     highest: float, amounts: tuple[str, ...]
 ) -> None:
     assert (
-        stacked_bar_chart(["2026-11-01"], {"Sales": [highest]}, FORMATS).amounts == amounts
+        stacked_money_bar_chart(["2026-11-01"], {"Sales": [highest]}, FORMATS).amounts
+        == amounts
     )
 
 
 def test_bars_are_stacked_on_one_another() -> None:
     values = {"After a click": [1.0, 3.0], "Only seen": [3.0, 0.0]}
 
-    chart = stacked_bar_chart(["2026-11-01", "2026-11-02"], values, FORMATS)
+    chart = stacked_money_bar_chart(["2026-11-01", "2026-11-02"], values, FORMATS)
 
     lower, upper = chart.layers
     assert lower.path.startswith("M1.5 100.0v-25.0h7v25.0z")

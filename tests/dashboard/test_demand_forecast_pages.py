@@ -23,7 +23,7 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
     stock_status_and_colour,
 )
 from productrecs.dashboard.pages.analyse.product_forecast import (
-    days_sold_out,
+    count_days_sold_out,
     flat_forecast_reason,
 )
 from productrecs.storage.sql.tables import forecast_runs
@@ -416,7 +416,7 @@ def test_days_without_stock_are_counted(since: int, until: int | None, days: int
     sold = [(f"{today - timedelta(days=back):%Y-%m-%d}", 0.0) for back in (3, 2, 1)]
     period = (moment(since), None if until is None else moment(until))
 
-    assert days_sold_out([period], sold, UTC) == days
+    assert count_days_sold_out([period], sold, UTC) == days
 
 
 def test_a_healthy_product_is_not_among_those_to_order(owner: Member) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.dashboard.pages.analyse.sales_calendar import upcoming_events
+from productrecs.dashboard.pages.analyse.sales_calendar import upcoming_calendar_events
 from productrecs.features.forecast.forecast_replies import today_of
 from productrecs.records.sales_calendar.calendar_entry import (
     CalendarEntry,
@@ -142,7 +142,7 @@ def test_days_ahead_are_holidays_and_entries_with_the_factor_of_the_last_forecas
         price | {"first_day": "2026-12-01", "last_day": "2026-12-02", "factor": 1.2},
     ]
 
-    found = upcoming_events(settings, [past, sale], forecast, date(2026, 12, 3))
+    found = upcoming_calendar_events(settings, [past, sale], forecast, date(2026, 12, 3))
 
     assert [(one.kind, one.first_day, one.factor) for one in found] == [
         ("planned_price", "2026-12-20", 1.2),

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.core.ids import StoreId
-from productrecs.dashboard.assistant_tools.mcp_endpoint import answer_assistant
+from productrecs.dashboard.assistant_tools.mcp_endpoint import answer_merchant_assistant
 from productrecs.dashboard.audited_changes import run_audited_change
 from productrecs.dashboard.cookies import (
     FLASH,
@@ -49,7 +49,7 @@ from productrecs.dashboard.page_registry import (
     BY_PATH,
     current_navigation_path,
     navigation,
-    parent_page_of,
+    parent_page_path,
 )
 from productrecs.dashboard.pages.account.email_confirmation import (
     needs_confirmation,
@@ -222,7 +222,7 @@ _REFUSED: Final = {CsrfTokenError: 403, RoleError: 403, PageNotFoundError: 404}
 def add_dashboard(application: FastAPI) -> None:
     """Add the dashboard's routes; the OpenAPI document does not list them."""
     application.add_route(
-        MCP_PATH, answer_assistant, ["GET", "POST"], include_in_schema=False
+        MCP_PATH, answer_merchant_assistant, ["GET", "POST"], include_in_schema=False
     )
     for path in (DASHBOARD_PATH, f"{DASHBOARD_PATH}/{{rest:path}}"):
         application.add_route(
@@ -407,7 +407,7 @@ def _role_error_text(role: Role, user: DashboardUser) -> str:
 
 def _redirect_to_parent_page(visit: Visit) -> Reply:
     query = visit.request.url.query
-    path = parent_page_of(visit.page.path)
+    path = parent_page_path(visit.page.path)
     return visit.redirect(f"{path}?{query}" if query else path)
 
 

@@ -352,7 +352,7 @@ def _snapshot_tokens(visit: Visit) -> SnapshotEntries:
         yield ("token", token.token_id), {"": name, "May": may}
 
 
-def _snapshot_suppliers(visit: Visit) -> SnapshotEntries:
+def _snapshot_suppliers_and_goods_on_order(visit: Visit) -> SnapshotEntries:
     with visit.database.reading() as connection:
         repository = SupplierRepository(connection, visit.store.store_id)
         suppliers, counts = repository.suppliers(), repository.product_counts()
@@ -413,8 +413,8 @@ _READERS: Final[Mapping[str, Callable[[Visit], SnapshotEntries]]] = MappingProxy
         team.TEAM_PATH: _snapshot_team,
         access_tokens.ASSISTANT_PATH: _snapshot_tokens,
         file_imports.IMPORTS_PATH: _snapshot_imports,
-        order_sheets.ORDERS_PATH: _snapshot_suppliers,
-        product_forecast.PRODUCT_PATH: _snapshot_suppliers,
+        order_sheets.ORDERS_PATH: _snapshot_suppliers_and_goods_on_order,
+        product_forecast.PRODUCT_PATH: _snapshot_suppliers_and_goods_on_order,
         sales_calendar.CALENDAR_PATH: _snapshot_calendar,
         webhooks.WEBHOOKS_PATH: _snapshot_webhooks,
     }

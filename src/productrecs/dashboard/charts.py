@@ -49,7 +49,7 @@ class Chart:
     label: str = "Day"  # the first column of the table
 
 
-def stacked_bar_chart(
+def stacked_money_bar_chart(
     days: Sequence[str], values: Mapping[str, Values], formats: Formats
 ) -> Chart:
     """Return stacked bars of amounts of money: the values of each name, one a day."""
@@ -63,7 +63,7 @@ def stacked_bar_chart(
         lows = highs
     top, step = _axis_top_and_step(max(lows, default=0))
     layers = [
-        ChartSeries(name, tone, _bar_path(below, above, top))
+        ChartSeries(name, tone, _bars_path(below, above, top))
         for name, tone, (below, above) in zip(values, ("one", "two"), stacks, strict=False)
     ]
     axis_formats = formats
@@ -112,7 +112,7 @@ def forecast_chart(
     high = [*blank_past, *(max(day.high, day.expected) for day in ahead)]
     highest = max((amount for amount in (*amounts, *high) if amount is not None), default=0)
     top, step = _axis_top_and_step(highest)
-    upper, lower = _points(high, top), _points(low, top)
+    upper, lower = _svg_points(high, top), _svg_points(low, top)
     band = f"M{' '.join([*upper, *reversed(lower)])}z" if ahead else ""
     layers = [
         ChartSeries("Likely between", "band", band),
@@ -178,7 +178,7 @@ def _axis_labels(days: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{day.day} {day:%b}" for day in found)
 
 
-def _bar_path(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
+def _bars_path(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
     wide = DAY_WIDTH - 2 * _GAP
     path = []
     for place, (low, high) in enumerate(zip(lows, highs, strict=True)):
@@ -192,7 +192,7 @@ def _bar_path(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
     return "".join(path)
 
 
-def _points(values: Values, top: float) -> list[str]:
+def _svg_points(values: Values, top: float) -> list[str]:
     return [
         f"{(place + 0.5) * DAY_WIDTH:g} {HEIGHT * (1 - max(value, 0.0) / top):.1f}"
         for place, value in enumerate(values)
@@ -201,7 +201,7 @@ def _points(values: Values, top: float) -> list[str]:
 
 
 def _line_path(values: Values, top: float) -> str:
-    points = _points(values, top)
+    points = _svg_points(values, top)
     wide = f"m-{_DOT} 0h{2 * _DOT}" if len(points) == 1 else ""  # a lone point is seen
     return f"M{' '.join(points)}{wide}" if points else ""
 

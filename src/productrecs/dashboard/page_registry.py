@@ -113,7 +113,7 @@ def current_navigation_path(path: str) -> str:
     return max(above, key=len, default="")
 
 
-def parent_page_of(path: str) -> str:
+def parent_page_path(path: str) -> str:
     """Return the path of the nearest page above that a browser can open."""
     while path != HOME_PATH:
         path = path.rpartition("/")[0]

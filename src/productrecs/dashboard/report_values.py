@@ -55,8 +55,8 @@ class SalesAfterClicks(NamedTuple):
     revenue: float = 0.0
 
 
-def sales_after_clicks(visit: Visit, prefix: str) -> dict[str, SalesAfterClicks]:
-    """Return the sales after clicks in widgets whose names begin with `prefix`.
+def sales_after_clicks(visit: Visit, widget_prefix: str) -> dict[str, SalesAfterClicks]:
+    """Return the sales after clicks in widgets whose names begin with `widget_prefix`.
 
     They are those of the attribution report, by the rest of the widget's name.
     """
@@ -64,11 +64,11 @@ def sales_after_clicks(visit: Visit, prefix: str) -> dict[str, SalesAfterClicks]
     report = make_report(visit.services, visit.store, "attribution", with_max_rows(query))
     currency = visit.store.settings.currency
     return {
-        str(row["widget"]).removeprefix(prefix): SalesAfterClicks(
+        str(row["widget"]).removeprefix(widget_prefix): SalesAfterClicks(
             row["sales_clicked"], as_number(row["revenue_clicked"]) or 0.0
         )
         for row in rows_by_column(report)
-        if row["currency"] == currency and str(row["widget"]).startswith(prefix)
+        if row["currency"] == currency and str(row["widget"]).startswith(widget_prefix)
     }
 
 

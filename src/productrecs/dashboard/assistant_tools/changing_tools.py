@@ -23,7 +23,7 @@ from productrecs.dashboard.pages.analyse.search_report_and_preview import (
     IMPROVE_PATH,
     REMOVE_PATH,
     SearchPreview,
-    preview_improvement,
+    preview_synonym_or_rule,
 )
 from productrecs.dashboard.pages.catalog import merchandising, placements
 from productrecs.dashboard.pages.catalog.merchandising import (
@@ -170,7 +170,7 @@ class _PlacementArguments(ToolArguments):
     shown_on: _Shown = ""
 
 
-def _as_typed(value: object) -> str:
+def _to_typed_text(value: object) -> str:
     """Return a value as somebody types it: several on lines."""
     if isinstance(value, list):
         return "\n".join(value)
@@ -193,7 +193,7 @@ _LISTS: Final = ("only_in", "not_in", "placements")
 def _rule_form_fields(draft: RuleDraft, arguments: _RuleArguments) -> FormFields:
     """Return the form of a rule with the fields that the call has."""
     texts = _given_fields(arguments, (*_LINES, *_TEXTS)).items()
-    changes: dict[str, Any] = {name: _as_typed(value) for name, value in texts}
+    changes: dict[str, Any] = {name: _to_typed_text(value) for name, value in texts}
     changes |= _given_fields(arguments, ("action", "enabled", *_LISTS))
     draft = replace(draft, **changes)
     if arguments.products is not UNSET:
@@ -242,7 +242,7 @@ def _rule_to_remove(visit: Visit) -> Result:
     return {"removes": next(rule for rule in rules if rule["rule"] == number)}
 
 
-def _search_rule_to_remove(visit: Visit) -> Result:
+def _synonym_or_search_rule_to_remove(visit: Visit) -> Result:
     stored: Any = list_search_rules(visit, ToolArguments())
     for kind in ("synonym", "search_rule"):
         if visit.form[kind]:
@@ -253,11 +253,11 @@ def _search_rule_to_remove(visit: Visit) -> Result:
 
 
 def _search_preview(visit: Visit) -> Result:
-    values = preview_improvement(visit).values
-    return {name: _preview_products(values[name]) for name in ("before", "after")}
+    values = preview_synonym_or_rule(visit).values
+    return {name: _search_preview_products(values[name]) for name in ("before", "after")}
 
 
-def _preview_products(preview: object) -> list[Result]:
+def _search_preview_products(preview: object) -> list[Result]:
     if not isinstance(preview, SearchPreview):
         return []
     return [
@@ -273,13 +273,15 @@ def _preview_products(preview: object) -> list[Result]:
 _NUMBERS: Final = ("num", "minimum", "most_per_category", "most_per_brand")
 
 
-def _placement_form_fields(visit: Visit, arguments: _PlacementArguments) -> FormFields:
+def _changed_placement_form_fields(
+    visit: Visit, arguments: _PlacementArguments
+) -> FormFields:
     stored = placements.placement_editor_of(visit).find(arguments.placement)
     draft = PlacementDraft.of_placement(stored)
     texts = _given_fields(arguments, ("strategy", "title", "filters", "fallback"))
-    changes: dict[str, Any] = {name: _as_typed(value) for name, value in texts.items()}
+    changes: dict[str, Any] = {name: _to_typed_text(value) for name, value in texts.items()}
     draft = replace(draft, **changes)
-    numbers = {k: _as_typed(v) for k, v in _given_fields(arguments, _NUMBERS).items()}
+    numbers = {k: _to_typed_text(v) for k, v in _given_fields(arguments, _NUMBERS).items()}
     relative = draft.relative if arguments.relative is UNSET else arguments.relative
     return [
         ("stored", draft.name),
@@ -371,7 +373,7 @@ CHANGING_TOOLS: Final = (
         REMOVE_PATH,
         "search_seq",
         lambda _visit, arguments: [("synonym", str(arguments.synonym))],
-        _search_rule_to_remove,
+        _synonym_or_search_rule_to_remove,
     ),
     ChangingTool(
         "remove_search_rule",
@@ -381,7 +383,7 @@ CHANGING_TOOLS: Final = (
         REMOVE_PATH,
         "search_seq",
         lambda _visit, arguments: [("search_rule", str(arguments.search_rule))],
-        _search_rule_to_remove,
+        _synonym_or_search_rule_to_remove,
     ),
     ChangingTool(
         "change_placement",
@@ -390,7 +392,7 @@ CHANGING_TOOLS: Final = (
         _PlacementArguments,
         PLACEMENT_PATH,
         "placements_seq",
-        _placement_form_fields,
+        _changed_placement_form_fields,
         _placement_preview,
     ),
 )

@@ -38,7 +38,7 @@ class _DryRunEndError(Exception):
     """The transaction of a dry run reached its end, and is rolled back."""
 
 
-def propose_or_apply(
+def dry_run_or_apply(
     visit: Visit,
     token: AccessToken,
     tool: ChangingTool,
@@ -87,7 +87,7 @@ def _dry_run(visit: Visit, change: Handler) -> None:
         reply = change(replace(visit, services=replace(visit.services, database=database)))
     except _DryRunEndError:
         return
-    raise ToolError(_problem_of(reply))
+    raise ToolError(_problem_text_of(reply))
 
 
 def _apply(
@@ -99,7 +99,7 @@ def _apply(
 
     reply = run_audited_change(visit, page, change, check_unchanged)
     if reply.status != _REDIRECT:
-        raise ToolError(_problem_of(reply))
+        raise ToolError(_problem_text_of(reply))
     message, _, _ = (reply.cookies.get(FLASH) or "").partition(UNDO_MARK)
     return {"changed": True, "message": unquote(message)}
 
@@ -110,7 +110,7 @@ def _read_change_count(connection: Any, visit: Visit, tool: ChangingTool) -> int
     return 0 if found is None else int(found[0])
 
 
-def _problem_of(reply: Reply) -> str:
+def _problem_text_of(reply: Reply) -> str:
     """Return why a page shows its form again."""
     errors = reply.values.get("errors")
     if isinstance(errors, dict) and errors:

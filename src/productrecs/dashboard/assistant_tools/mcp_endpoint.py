@@ -38,7 +38,7 @@ _LIMIT: Final = RateLimit(b"token", burst=120, per_second=2)
 _UNKNOWN_LIMIT: Final = RateLimit(b"address", burst=60, per_second=1)
 
 
-async def answer_assistant(request: Request) -> Response:
+async def answer_merchant_assistant(request: Request) -> Response:
     """Answer one JSON-RPC message of a merchant's assistant.
 
     Raises:
@@ -52,23 +52,23 @@ async def answer_assistant(request: Request) -> Response:
         return refusal
     base_url, exchange = base_url_for_reply(request), request.scope["productrecs"]
     check_origin(request.headers.get("origin"), base_url)
-    store_id, token = await _authenticate(request, exchange)
+    store_id, token = await _authenticate_rate_limited(request, exchange)
     _LIMIT.check_and_count(f"{store_id} {token.token_id}")
     loop = asyncio.get_running_loop()
 
     def load_server() -> Handle:
         # Imported here, by the first call: 30 MB that most processes never need.
         from productrecs.dashboard.assistant_tools.tool_server import (  # noqa: PLC0415
-            server_for,
+            build_tool_server,
         )
 
         visit = _build_visit_of_token(request, store_id, token, loop)
-        return server_for(visit, token).handle
+        return build_tool_server(visit, token).handle
 
     return await answer_json_rpc_message(request, load_server)
 
 
-async def _authenticate(
+async def _authenticate_rate_limited(
     request: Request, exchange: "RequestContext"
 ) -> "tuple[StoreId, AccessToken]":
     headers = dict(request.scope["headers"])

@@ -9,7 +9,7 @@ from mcp_types import Tool, ToolAnnotations
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.assistant_tools.changing_tools import CHANGING_TOOLS
-from productrecs.dashboard.assistant_tools.dry_run_and_apply import propose_or_apply
+from productrecs.dashboard.assistant_tools.dry_run_and_apply import dry_run_or_apply
 from productrecs.dashboard.assistant_tools.reading_tools import READING_TOOLS
 from productrecs.dashboard.assistant_tools.tool import (
     CONFIRMATION,
@@ -41,7 +41,7 @@ class UnexpectedToolError(ProductRecsError):
     """A tool failed for a reason that the log has."""
 
 
-def server_for(visit: Visit, token: AccessToken) -> McpToolServer:
+def build_tool_server(visit: Visit, token: AccessToken) -> McpToolServer:
     """Return the server of a visit with a token; it lists what the token may do."""
 
     async def run(name: str, arguments: Mapping[str, object]) -> Result:
@@ -79,7 +79,7 @@ def _run_tool(
             own = {key: value for key, value in arguments.items() if key != CONFIRMATION}
             confirmation = msgspec.convert(arguments.get(CONFIRMATION), str | None)
             converted = msgspec.convert(own, changing.arguments)
-            return propose_or_apply(visit, token, changing, converted, confirmation)
+            return dry_run_or_apply(visit, token, changing, converted, confirmation)
     except (ProductRecsError, msgspec.ValidationError):
         raise
     except Exception as error:

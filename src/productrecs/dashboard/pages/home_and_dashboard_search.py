@@ -8,7 +8,7 @@ from productrecs.dashboard.alerts import find_alerts
 from productrecs.dashboard.charts import (
     Chart,
     days_between,
-    stacked_bar_chart,
+    stacked_money_bar_chart,
 )
 from productrecs.dashboard.page import HOME_PATH, NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.page_finder import find_guides, find_pages
@@ -146,7 +146,7 @@ def _daily_sales_chart(visit: Visit, report: Report, query: ReportQuery) -> Char
     }
     days = days_between(query.first_day, query.last_day)
     sales = [sales_by_day.get(day, 0.0) for day in days]
-    return stacked_bar_chart(days, {"Sales": sales}, visit.formats)
+    return stacked_money_bar_chart(days, {"Sales": sales}, visit.formats)
 
 
 def search_dashboard(visit: Visit) -> Reply:
@@ -165,7 +165,7 @@ def search_dashboard(visit: Visit) -> Reply:
         guides=find_guides(text),
         products=find_product_ids_and_titles(visit, text, _MOST) if text else [],
         rules=rules[:_MOST_RULES],
-        customer=text if text and _is_customer(visit, text) else "",
+        customer=text if text and _is_shopper_id(visit, text) else "",
     )
 
 
@@ -179,7 +179,7 @@ def _rule_ids_and_titles(visit: Visit) -> list[tuple[int, str]]:
     ]
 
 
-def _is_customer(visit: Visit, name: str) -> bool:
+def _is_shopper_id(visit: Visit, name: str) -> bool:
     """Return whether a shopper has exactly this id."""
     database, store_id = visit.database, visit.store.store_id
     names = shopper_names(database, store_id, name)

@@ -70,7 +70,7 @@ def show_confirmation(visit: Visit) -> Reply:
     return visit.render("confirm.html", status=status, token=token, email=email)
 
 
-def confirm(visit: Visit) -> Reply:
+def confirm_address_of_link(visit: Visit) -> Reply:
     """Confirm the address of a link."""
     user = confirm_email(visit.database, visit.form["token"], visit.system_ms)
     path = LOGIN_PATH if visit.session is None else HOME_PATH
@@ -79,7 +79,7 @@ def confirm(visit: Visit) -> Reply:
     return visit.redirect(path, f"{user.email} is confirmed.")
 
 
-def send_again(visit: Visit) -> Reply:
+def send_confirmation_again(visit: Visit) -> Reply:
     """Send the link to the user's address again."""
     limits, counted = visit.context.login_limits, f"confirm {visit.user.login_key}"
     try:
@@ -94,11 +94,17 @@ def send_again(visit: Visit) -> Reply:
 
 
 PAGES: Final = (
-    Page(CONFIRM_PATH, "Confirm your e-mail", show_confirmation, confirm, is_public=True),
+    Page(
+        CONFIRM_PATH,
+        "Confirm your e-mail",
+        show_confirmation,
+        confirm_address_of_link,
+        is_public=True,
+    ),
     *form_pages(
         CONFIRM_PATH,
         "Confirm your e-mail",
-        ("send", send_again, "Asked for a link to confirm the e-mail"),
+        ("send", send_confirmation_again, "Asked for a link to confirm the e-mail"),
         may_change=Role.VIEWER,
         is_of_login=True,
     ),

@@ -66,11 +66,13 @@ def _send_reset_link(visit: Visit) -> Reply:
     limits.count_failure(*limit_keys)
     # In a thread: the reply's time must not reveal whether the address has a login.
     arguments = (visit.services, server, email, visit.system_ms)
-    threading.Thread(target=_mail_links, args=arguments, daemon=True).start()
+    threading.Thread(target=_mail_reset_links, args=arguments, daemon=True).start()
     return _reset_page(visit, sent_to=email)
 
 
-def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int) -> None:
+def _mail_reset_links(
+    services: Services, server: SmtpServer, email: str, now_ms: int
+) -> None:
     """Send a link for each login of an address, if there is one."""
     try:
         links = []

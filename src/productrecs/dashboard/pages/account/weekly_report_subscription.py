@@ -21,7 +21,9 @@ _PAGE: Final = "Weekly report"
 def turn_weekly_report_on_or_off(visit: Visit) -> Reply:
     """Turn the user's weekly report on or off; the first one comes after this week."""
     is_on = visit.form["mails"] == "on"
-    _store_subscription(visit, visit.store, visit.user.user_id, is_on=is_on)
+    _store_subscription_and_skip_this_week(
+        visit, visit.store, visit.user.user_id, is_on=is_on
+    )
     message = "Your weekly report is off."
     if is_on:
         message = f"From next week on, {visit.user.email} gets the weekly report."
@@ -30,25 +32,29 @@ def turn_weekly_report_on_or_off(visit: Visit) -> Reply:
 
 def ask_before_stopping(visit: Visit) -> Reply:
     """Ask before a link ends the report: programs that scan mails open links too."""
-    return _stop_page(visit, _store_of_link(visit))
+    return _stop_page(visit, _find_store_of_link(visit))
 
 
 def stop_weekly_report(visit: Visit) -> Reply:
     """End the report of a link's user."""
-    store = _store_of_link(visit)
+    store = _find_store_of_link(visit)
     if store is not None:
-        _store_subscription(visit, store, visit.query["user"], is_on=False)
+        _store_subscription_and_skip_this_week(
+            visit, store, visit.query["user"], is_on=False
+        )
     return _stop_page(visit, store, is_stopped=True)
 
 
-def _store_subscription(visit: Visit, store: Store, user_id: str, *, is_on: bool) -> None:
+def _store_subscription_and_skip_this_week(
+    visit: Visit, store: Store, user_id: str, *, is_on: bool
+) -> None:
     with visit.database.transaction() as transaction:
         subscriptions = MailSubscriptionRepository(transaction, store.store_id)
         subscriptions.subscribe(user_id, MailTopic.WEEKLY_REPORT, is_on=is_on)
         subscriptions.record_weekly_report(user_id, visit.now_ms)
 
 
-def _store_of_link(visit: Visit) -> Store | None:
+def _find_store_of_link(visit: Visit) -> Store | None:
     """Return the store that a link names, if its signature is right."""
     store = visit.context.accounts.by_domain(visit.query["store"])
     if store is None or not is_stop_link_valid(

@@ -129,7 +129,7 @@ def show_customer(visit: Visit) -> Reply:
 
 
 def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:
-    names, records = _names_and_records_of(visit, name)
+    names, records = _find_ids_and_records(visit, name)
     dated_records = [record for record in records if "timestamp" in record]
     dated_records.sort(key=lambda record: str(record["timestamp"]), reverse=True)
     counts = Counter(str(record["record"]) for record in records)
@@ -157,10 +157,12 @@ def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") ->
     )
 
 
-def _names_and_records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], list[Fields]]:
+def _find_ids_and_records(
+    visit: Visit, shopper_id: str
+) -> tuple[tuple[str, ...], list[Fields]]:
     """Return a shopper's ids and records; an unknown id is not found."""
     database, store_id = visit.database, visit.store.store_id
-    names = shopper_names(database, store_id, name) if name else ()
+    names = shopper_names(database, store_id, shopper_id) if shopper_id else ()
     rows = exported_shopper_records(database, store_id, names) if names else iter(())
     records = list(itertools.islice(rows, _MOST_READ))
     if not records:
@@ -178,13 +180,13 @@ def _item_ids_in(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted({str(item_id) for item_id in shown if item_id})
 
 
-def erase_customer(visit: Visit) -> Reply:
+def request_customer_erasure(visit: Visit) -> Reply:
     """Erase a shopper after the owner has typed the id again."""
     name, typed = visit.form["customer"][:_LONGEST_ID], visit.form["confirm"]
     if typed != name:
         error = "This is not the id above. Type it exactly to erase this customer."
         return _customer_page(visit, name, error, typed)
-    _names_and_records_of(visit, name)
+    _find_ids_and_records(visit, name)
     build_eraser(visit.services).request_erasure(visit.store.store_id, name)
     message = "The customer is being erased; it takes up to a minute."
     return visit.redirect(CUSTOMERS_PATH, message)
@@ -193,7 +195,7 @@ def erase_customer(visit: Visit) -> Reply:
 def export_customer(visit: Visit) -> Reply:
     """Send all records of a shopper as JSON lines."""
     name = visit.form["customer"][:_LONGEST_ID]
-    names, _ = _names_and_records_of(visit, name)
+    names, _ = _find_ids_and_records(visit, name)
     rows = exported_shopper_records(visit.database, visit.store.store_id, names)
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
     return Reply(
@@ -209,7 +211,7 @@ PAGES: Final = (
         ONE_PATH,
         "Customer",
         show_customer,
-        erase_customer,
+        request_customer_erasure,
         may_change=Role.OWNER,
         action="Erased one customer",
     ),

@@ -59,17 +59,19 @@ def describe_planned_duration(visit: Visit, content: ExperimentContent) -> str:
     return text
 
 
-def describe_holdout_durations(visit: Visit) -> str:
+def describe_planned_holdout_durations(visit: Visit) -> str:
     """Return how long a holdout test takes that holds out 50, 10 or 5 %."""
     traffic = _read_traffic(visit, None, "revenue")
     if not traffic.mean > 0:
         return _no_estimate_text(visit, traffic, "revenue")
-    durations = "; ".join(_describe_holdout(traffic, share) for share in _HOLDOUT_SHARES)
+    durations = "; ".join(
+        _describe_planned_holdout(traffic, share) for share in _HOLDOUT_SHARES
+    )
     seen = _describe_visitors(visit, traffic, "revenue", "")
     return f"{seen} When a difference in sales per visitor shows: {durations}."
 
 
-def _describe_holdout(traffic: ExperimentTraffic, share: float) -> str:
+def _describe_planned_holdout(traffic: ExperimentTraffic, share: float) -> str:
     shares = (share, 1 - share)
     lift = _detectable_lift(traffic, shares) or _LIFTS[-1]
     duration = _describe_duration(days_to_detect(traffic, shares, lift))

@@ -314,12 +314,12 @@ def _test_form_page(visit: Visit, draft: _ExperimentDraft, error: str = "") -> R
         choices=[(name, *CHOICES[name]) for name in draft.fields],
         goals=[(goal.value, METRICS[goal]) for goal in Goal],
         most=MAX_VARIANTS,
-        duration=_draft_duration(visit, draft) if is_known_subject else "",
+        duration=_describe_draft_duration(visit, draft) if is_known_subject else "",
         error=error,
     )
 
 
-def _draft_duration(visit: Visit, draft: _ExperimentDraft) -> str:
+def _describe_draft_duration(visit: Visit, draft: _ExperimentDraft) -> str:
     """Return how long the draft takes; empty while its shares are invalid."""
     try:
         content = draft.content()

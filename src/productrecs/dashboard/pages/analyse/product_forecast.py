@@ -56,7 +56,7 @@ _MONTH: Final = 30
 _NO_PRODUCT: Final = "There is no such product."
 
 
-def save_product_supplier(visit: Visit) -> Reply:
+def save_product_terms(visit: Visit) -> Reply:
     """Store who supplies a product; an empty supplier removes its terms.
 
     Raises:
@@ -106,7 +106,7 @@ def show_product_forecast(
     report = make_report(visit.services, store, "demand", query)
     action = next(iter(rows_by_column(report)), None) if is_on else None
     monthly_rates = (
-        [] if action is None else _daily_sales_by_month(action, history_days_of(run))
+        [] if action is None else _mean_daily_sales_by_month(action, history_days_of(run))
     )
     sold = (
         _daily_sales_before(item.daily, ahead[0].day, history_days_of(run)) if ahead else []
@@ -132,10 +132,10 @@ def show_product_forecast(
         status_of=partial(
             stock_status_and_colour, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
-        sold_out_since=_recorded_sold_out_since(stock_outs, store.settings.zone),
+        sold_out_since=_day_sold_out_since(stock_outs, store.settings.zone),
         last_sold=next((day for day, units in reversed(sold) if units > 0), None),
         flat=flat_forecast_reason(
-            sold, ahead, days_sold_out(stock_outs, sold, store.settings.zone)
+            sold, ahead, count_days_sold_out(stock_outs, sold, store.settings.zone)
         ),
         today=today_of(now_ms, store.settings.zone).isoformat(),
         past_choices=list(PAST_DAYS),
@@ -173,7 +173,7 @@ def flat_forecast_reason(
     )
 
 
-def days_sold_out(
+def count_days_sold_out(
     periods: Sequence[tuple[int, int | None]],
     sold: Sequence[tuple[str, float]],
     zone: tzinfo,
@@ -186,7 +186,7 @@ def days_sold_out(
     return sum(any(since <= day <= until for since, until in spans) for day, _ in sold)
 
 
-def _recorded_sold_out_since(
+def _day_sold_out_since(
     periods: Sequence[tuple[int, int | None]], zone: tzinfo
 ) -> str | None:
     """Return since which day no stock is recorded; None if there is some."""
@@ -198,7 +198,7 @@ def _local_day(moment_ms: int, zone: tzinfo) -> str:
     return datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date().isoformat()
 
 
-def _daily_sales_by_month(
+def _mean_daily_sales_by_month(
     action: dict[str, ReportValue], history_days: float | None
 ) -> list[tuple[str, float]]:
     """Return the daily sales of each of the last three months, oldest first.
@@ -244,6 +244,6 @@ PAGES: Final = (
     *form_pages(
         PRODUCT_PATH,
         "Expected sales of a product",
-        ("supplier", save_product_supplier, "Saved a product's supplier"),
+        ("supplier", save_product_terms, "Saved a product's supplier"),
     ),
 )

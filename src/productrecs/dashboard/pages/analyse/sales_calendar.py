@@ -64,7 +64,7 @@ class UpcomingCalendarEvent:
     factor: float | None
 
 
-def add_entry(visit: Visit) -> Reply:
+def add_calendar_entry(visit: Visit) -> Reply:
     """Store a campaign or closed days."""
     sent = {name: visit.form[name] for name in _FIELDS}
     if sent["kind"] == CalendarEntryKind.CLOSURE:
@@ -86,7 +86,7 @@ def add_entry(visit: Visit) -> Reply:
     return visit.redirect(CALENDAR_PATH, message)
 
 
-def remove_entry(visit: Visit) -> Reply:
+def remove_calendar_entry(visit: Visit) -> Reply:
     """Delete an entry.
 
     Raises:
@@ -102,7 +102,7 @@ def remove_entry(visit: Visit) -> Reply:
     return visit.redirect(CALENDAR_PATH, "Removed.")
 
 
-def save_country(visit: Visit) -> Reply:
+def save_holiday_country(visit: Visit) -> Reply:
     """Store whose public holidays the forecast knows."""
     sent = {COUNTRY: visit.form[COUNTRY]}
     if errors := setting_errors(sent, COUNTRY_LABELS):
@@ -122,7 +122,7 @@ def queue_forecast(visit: Visit) -> Reply:
     return visit.redirect(CALENDAR_PATH, message)
 
 
-def upcoming_events(
+def upcoming_calendar_events(
     settings: StoreSettings,
     entries: Iterable[CalendarEntry],
     forecast: Sequence[Mapping[str, Any]],
@@ -174,7 +174,7 @@ def show_calendar(
         "sales_calendar.html",
         status=status,
         entries=entries,
-        events=upcoming_events(settings, entries.values(), forecast, today),
+        events=upcoming_calendar_events(settings, entries.values(), forecast, today),
         is_on=settings.demand_forecast,
         kinds=_KINDS,
         kind_names=dict(_KINDS),
@@ -193,9 +193,9 @@ PAGES: Final = (
     *form_pages(
         CALENDAR_PATH,
         "Calendar",
-        ("add", add_entry, "Added to the sales calendar"),
-        ("remove", remove_entry, "Removed from the sales calendar"),
+        ("add", add_calendar_entry, "Added to the sales calendar"),
+        ("remove", remove_calendar_entry, "Removed from the sales calendar"),
         ("forecast", queue_forecast, "Asked for a forecast"),
-        ("country", save_country, "Changed the country of the holidays"),
+        ("country", save_holiday_country, "Changed the country of the holidays"),
     ),
 )

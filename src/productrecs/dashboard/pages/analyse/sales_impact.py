@@ -12,11 +12,11 @@ from productrecs.dashboard.alerts import key_misuse_alerts
 from productrecs.dashboard.charts import (
     Chart,
     days_between,
-    stacked_bar_chart,
+    stacked_money_bar_chart,
 )
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, form_pages
 from productrecs.dashboard.pages.analyse.experiment_duration_text import (
-    describe_holdout_durations,
+    describe_planned_holdout_durations,
     describe_running_holdout_duration,
     notes_without_duration,
 )
@@ -133,7 +133,9 @@ def show_impact(
             if not note.startswith(EARLIER_TESTS_NOTE)  # the page lists them
         ],
         running_duration=running_duration,
-        planned_durations="" if running_duration else describe_holdout_durations(visit),
+        planned_durations=""
+        if running_duration
+        else describe_planned_holdout_durations(visit),
         test_figures=figures_by_name(holdout_report),
         running=store.settings.holdout_percent if is_running else 0,
         planned=typed or _proposed_holdout(visit, earlier_tests),
@@ -270,7 +272,7 @@ def _attributed_sales_chart(
         "After a click": [clicked for clicked, _ in values.values()],
         "After an impression only": [seen for _, seen in values.values()],
     }
-    chart = stacked_bar_chart(list(values), sales_by_touchpoint, visit.formats)
+    chart = stacked_money_bar_chart(list(values), sales_by_touchpoint, visit.formats)
     return replace(chart, label="Week from") if is_weekly else chart
 
 

@@ -103,7 +103,7 @@ def show_relevance(visit: Visit) -> Reply:
     return _relevance_page(visit, typed=visit.query["q"])
 
 
-def change_query_set(visit: Visit) -> Reply:
+def measure_or_change_query_set(visit: Visit) -> Reply:
     """Measure now, refresh the set, add a query or remove one."""
     action, store, now_ms = visit.form["then"], visit.store, visit.now_ms
     if action == "measure":
@@ -236,7 +236,7 @@ def show_query(visit: Visit) -> Reply:
     return _query_page(visit, "relevance_query.html", visit.query["q"])
 
 
-def save_judgement(visit: Visit) -> Reply:
+def save_or_delete_judgement(visit: Visit) -> Reply:
     """Store or delete a judgement by hand."""
     text, grade = visit.form["q"], visit.form["grade"]
     number = visit.cached_store.state.catalog.number(visit.form["item"])
@@ -323,7 +323,7 @@ PAGES: Final = (
         RELEVANCE_PATH,
         "Search relevance",
         show_relevance,
-        change_query_set,
+        measure_or_change_query_set,
         group=NavigationGroup.ANALYSE,
         actions={
             "measure": "Measured search relevance",
@@ -336,7 +336,7 @@ PAGES: Final = (
         QUERY_PATH,
         "Judge a search",
         show_query,
-        save_judgement,
+        save_or_delete_judgement,
         action="Judged a search result",
         shows_pictures=True,
     ),

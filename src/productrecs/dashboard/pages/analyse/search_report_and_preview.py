@@ -128,7 +128,9 @@ class SearchPreviewer:
     def preview_with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
         """Return the results with one more synonym or rule."""
         before = [product.row.item_id for product in self.preview_now(query).products]
-        return self._preview_search(query, self._rules_with(added), before, has_before=True)
+        return self._preview_search(
+            query, self._rule_set_with(added), before, has_before=True
+        )
 
     def find_outcome(self, query: str) -> QueryOutcome:
         """Return what the query finds now."""
@@ -160,10 +162,10 @@ class SearchPreviewer:
         now = replace(
             self._searchable, search_rules=SearchRuleSet(1, self.synonyms, self.rules)
         )
-        changed = replace(self._searchable, search_rules=self._rules_with(added))
+        changed = replace(self._searchable, search_rules=self._rule_set_with(added))
         return measure_effect_on_queries(self._visit, now, changed)
 
-    def _rules_with(self, added: Synonym | SearchRule) -> SearchRuleSet:
+    def _rule_set_with(self, added: Synonym | SearchRule) -> SearchRuleSet:
         synonyms, rules = dict(self.synonyms), dict(self.rules)
         if isinstance(added, Synonym):
             synonyms[max(synonyms, default=0) + 1] = added
@@ -433,12 +435,12 @@ def show_improvement(visit: Visit) -> Reply:
     return _improvement_page(visit, _read_query_change(visit.query))
 
 
-def preview_improvement(visit: Visit) -> Reply:
+def preview_synonym_or_rule(visit: Visit) -> Reply:
     """Show the results with an unsaved change; the form keeps its fields."""
     return _improvement_page(visit, _read_query_change(visit.form))
 
 
-def show_improvement_effect(visit: Visit) -> Reply:
+def show_improvement_effect_on_query_set(visit: Visit) -> Reply:
     """Show what an unsaved change does to the query set; the form keeps its fields."""
     typed_change = _read_query_change(visit.form)
     try:
@@ -448,7 +450,7 @@ def show_improvement_effect(visit: Visit) -> Reply:
     return _improvement_page(visit, typed_change, effect=effect)
 
 
-def save_improvement(visit: Visit) -> Reply:
+def save_synonym_or_rule(visit: Visit) -> Reply:
     """Store a synonym or a rule; an error is shown next to its field."""
     typed_change = _read_query_change(visit.form)
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
@@ -549,21 +551,21 @@ PAGES: Final = (
         IMPROVE_PATH,
         "Improve a search",
         show_improvement,
-        save_improvement,
+        save_synonym_or_rule,
         action="Saved a synonym or search rule",
         shows_pictures=True,
     ),
     Page(
         f"{IMPROVE_PATH}/preview",
         "Improve a search",
-        change=preview_improvement,
+        change=preview_synonym_or_rule,
         is_audited=False,
         shows_pictures=True,
     ),
     Page(
         f"{IMPROVE_PATH}/effect",
         "Improve a search",
-        change=show_improvement_effect,
+        change=show_improvement_effect_on_query_set,
         is_audited=False,
         shows_pictures=True,
     ),

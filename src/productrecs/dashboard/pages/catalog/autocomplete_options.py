@@ -87,11 +87,14 @@ def _category_options(visit: Visit, names: tuple[str, ...]) -> list[Autocomplete
 
 
 def _category_option(
-    visit: Visit, name: str, value: str, before: str = ""
+    visit: Visit, name: str, value: str, label_prefix: str = ""
 ) -> AutocompleteOption:
     count = int(category_mask(visit.cached_store.state.catalog, (name,)).sum())
     return AutocompleteOption(
-        value, f"{before}{name}", _product_count_text(visit, count), is_known=count > 0
+        value,
+        f"{label_prefix}{name}",
+        _product_count_text(visit, count),
+        is_known=count > 0,
     )
 
 
@@ -108,11 +111,17 @@ def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[Autocomplet
     return [_attribute_option(visit, *parse_attribute(line), line) for line in lines]
 
 
-def _attribute_option(visit: Visit, name: str, text: str, value: str) -> AutocompleteOption:
+def _attribute_option(
+    visit: Visit, name: str, attribute_value: str, value: str
+) -> AutocompleteOption:
     count = len(
-        set(visit.cached_store.state.catalog.attributes.items_with(name, [text]).tolist())
+        set(
+            visit.cached_store.state.catalog.attributes.items_with(
+                name, [attribute_value]
+            ).tolist()
+        )
     )
-    label = f"{_attribute_title(name)}: {text}"
+    label = f"{_attribute_title(name)}: {attribute_value}"
     return AutocompleteOption(
         value, label, _product_count_text(visit, count), is_known=count > 0
     )

@@ -73,7 +73,7 @@ class BundleDraft:
         )
 
     @classmethod
-    def of_row(cls, row: BundleOverview) -> Self:
+    def of_overview(cls, row: BundleOverview) -> Self:
         """Return the form of a stored bundle."""
         content = row.content
         percent, amount = content.discount_percent, content.discount_amount
@@ -142,7 +142,7 @@ def show_bundle_form(visit: Visit) -> Reply:
         stored_rows = [row for row in rows if row.bundle_id is not None]
         for row in stored_rows:
             if row.bundle_id == bundle_id:
-                return _bundle_form_page(visit, BundleDraft.of_row(row))
+                return _bundle_form_page(visit, BundleDraft.of_overview(row))
         message = "There is no bundle with this number."
         raise PageNotFoundError(message)
     parts = query.all("part")[:MAX_PARTS]

@@ -295,7 +295,7 @@ def show_look_preview(visit: Visit) -> Reply:
     return render_look_preview(visit, look)
 
 
-def preview_draft(visit: Visit) -> Reply:
+def preview_look_draft(visit: Visit) -> Reply:
     """Show the look of an unsaved form, without unfinished rows."""
     look, draft = _find_look(visit, visit.form["look"]), LookDraft.of_form(visit.form)
     spots = []
@@ -354,14 +354,14 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
         look_editor_of(visit), look, visit.store.domain, trusted
     )
 
-    def search(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
+    def search_and_propose(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
         pictures = worker.search_in(cached_store.pictures)
         spots = spots_in_picture(data, pictures, state.catalog, visible)
         proposals = propose_hotspots(spots, state.catalog, stored_hotspots)
         return tuple(map(HotspotDraft.of_proposal, proposals))
 
     return visit.run_on_event_loop(
-        visit.context.photo_pool.run(visit.store.store_id, search)
+        visit.context.photo_pool.run(visit.store.store_id, search_and_propose)
     )
 
 
@@ -432,7 +432,7 @@ PAGES: Final = (
         f"{EDIT_PATH}/preview",
         "Preview",
         show_look_preview,
-        preview_draft,
+        preview_look_draft,
         is_audited=False,
     ),
     *form_pages(

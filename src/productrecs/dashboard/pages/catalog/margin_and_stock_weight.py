@@ -21,7 +21,7 @@ def show_earnings(visit: Visit) -> Reply:
     return _weight_page(visit, f"{stored:g}")
 
 
-def save_weight(visit: Visit) -> Reply:
+def save_earnings_weight(visit: Visit) -> Reply:
     """Store the weight."""
     sent = visit.form["weight"]
     errors = setting_errors({_SETTING: sent}, {_SETTING: "The weight"})
@@ -32,7 +32,7 @@ def save_weight(visit: Visit) -> Reply:
     return visit.redirect(EARNINGS_PATH, message)
 
 
-def start_replay(visit: Visit) -> Reply:
+def start_earnings_replay(visit: Visit) -> Reply:
     """Enqueue a replay of the store's past orders."""
     visit.enqueue_job("replay-earnings")
     message = "The replay has started. It takes up to some minutes; load this page again."
@@ -59,11 +59,13 @@ PAGES: Final = (
         EARNINGS_PATH,
         "Margin and stock",
         show_earnings,
-        save_weight,
+        save_earnings_weight,
         group=NavigationGroup.CATALOG,
         action="Changed the weight of margin and stock",
     ),
     *form_pages(
-        EARNINGS_PATH, "Margin and stock", ("replay", start_replay, "Replayed past orders")
+        EARNINGS_PATH,
+        "Margin and stock",
+        ("replay", start_earnings_replay, "Replayed past orders"),
     ),
 )

@@ -116,7 +116,7 @@ def show_rules(visit: Visit) -> Reply:
     return visit.render(
         "merchandising.html",
         rows=[_rule_row(visit, rule, titles) for rule in stored],
-        changes=_change_rows(changes, titles),
+        changes=_rule_change_rows(changes, titles),
         actions=list(ACTIONS.items()),
     )
 
@@ -159,7 +159,7 @@ def remove_rule(visit: Visit) -> Reply:
     return visit.redirect(MERCHANDISING_PATH, message)
 
 
-def undo_change(visit: Visit) -> Reply:
+def undo_rule_change(visit: Visit) -> Reply:
     """Undo the last change of a rule."""
     with _unknown_rule_as_not_found():
         rule = rule_editor_of(visit).undo(parse_row_number(visit.form["change"]))
@@ -221,7 +221,7 @@ def format_schedule_moment(visit: Visit, text: str) -> str:
     return f"{visit.formats.day(day)} {time[:5]}".strip()
 
 
-def _change_rows(
+def _rule_change_rows(
     changes: Sequence[RuleChange], titles: Mapping[str, str]
 ) -> list[RuleChangeRow]:
     seen: set[int] = set()
@@ -300,11 +300,11 @@ def preview_rule(visit: Visit) -> Reply:
     )
 
 
-def show_search_effect(visit: Visit) -> Reply:
+def show_rule_effect_on_query_set(visit: Visit) -> Reply:
     """Show what an unsaved rule does to the query set of search."""
     draft = RuleDraft.of_form(visit.form)
     try:
-        content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
+        content = validate_rule(draft.content_as_if_in_force(), visit.store.settings.zone)
     except RuleError as error:
         return _rule_form_page(visit, draft, visit.form, status=422, error=error)
     number = parse_row_number(draft.rule_id) if draft.rule_id else UNSAVED
@@ -386,7 +386,7 @@ def _selected_and_all_products(visit: Visit, draft: RuleDraft) -> tuple[int, int
     Raises:
         RuleError: when it is invalid.
     """
-    content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
+    content = validate_rule(draft.content_as_if_in_force(), visit.store.settings.zone)
     imagined = state_with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
     return selected_product_count(imagined, UNSAVED), len(imagined.catalog.numbers)
 
@@ -406,7 +406,7 @@ PAGES: Final = (
         MERCHANDISING_PATH,
         "Merchandising",
         ("switch", switch_rule, "Switched a rule on or off"),
-        ("undo", undo_change, "Undid a change of a rule"),
+        ("undo", undo_rule_change, "Undid a change of a rule"),
     ),
     Page(
         f"{MERCHANDISING_PATH}/remove",
@@ -427,7 +427,7 @@ PAGES: Final = (
     Page(
         f"{RULE_PATH}/effect",
         "Rule",
-        change=show_search_effect,
+        change=show_rule_effect_on_query_set,
         is_audited=False,
         shows_pictures=True,
     ),

@@ -163,7 +163,7 @@ class RuleDraft:
             position=_parse_number(self.position, "position", int) if is_pin else None,
         )
 
-    def content_in_force(self) -> RuleContent:
+    def content_as_if_in_force(self) -> RuleContent:
         """Return the rule as active within its schedule, for a preview.
 
         Raises:

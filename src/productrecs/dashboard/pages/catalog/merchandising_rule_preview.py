@@ -73,7 +73,7 @@ def build_rule_preview(
     source = sent["source"] if sent["source"] in source_names else SOURCES[0][0]
     state, with_rule, problem = visit.cached_store.state, None, ""
     try:
-        content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
+        content = validate_rule(draft.content_as_if_in_force(), visit.store.settings.zone)
     except RuleError as error:
         problem = sentence(error)
     else:
@@ -93,11 +93,11 @@ def build_rule_preview(
         preview,
         after=explain_source_list(visit, with_rule, source, on, before.ids),
         selected=selected_product_count(with_rule, rule_id),
-        reach=_describe_reach(rule.content, source),
+        reach=_reach_warning(rule.content, source),
     )
 
 
-def _describe_reach(content: RuleContent, source: str) -> str:
+def _reach_warning(content: RuleContent, source: str) -> str:
     """Return what a merchant could misread in the preview of one list."""
     lists = (
         (ListKind.TRENDING, None)

@@ -56,7 +56,7 @@ def show_products(visit: Visit) -> Reply:
     state, query = visit.cached_store.state, visit.query["q"]
     chosen = visit.query["show"] if visit.query["show"] in FILTERS else ""
     number = parse_page_number(visit.query["page"])
-    filter_mask = _filter_mask(visit, chosen)
+    filter_mask = _product_filter_mask(visit, chosen)
     first = (number - 1) * PAGE_SIZE
     matches = search_catalog(
         state.catalog,
@@ -115,7 +115,7 @@ def parse_page_number(text: str) -> int:
     return max(1, parse_whole_number(text, 6) or 1)
 
 
-def _filter_mask(visit: Visit, chosen: str) -> Mask:
+def _product_filter_mask(visit: Visit, chosen: str) -> Mask:
     """Return the mask of a filter, by item number."""
     state, now_ms = visit.cached_store.state, visit.now_ms
     if chosen == "shown":
@@ -187,9 +187,11 @@ def show_product_and_lists(visit: Visit) -> Reply:
     what_if_state = _what_if_state(visit, what_if, excluded_id)
     if what_if_state is None:
         what_if = excluded_id = ""
-    filters, filter_error = _filters_and_error(visit.query["filter"])
+    filters, filter_error = _parse_filters_and_error(visit.query["filter"])
     lists = [
-        _source_list(visit, state, what_if_state or state, source, item_id, filters)
+        _build_product_source_list(
+            visit, state, what_if_state or state, source, item_id, filters
+        )
         for source in SOURCES
     ]
     return visit.render(
@@ -212,7 +214,7 @@ def show_product_and_lists(visit: Visit) -> Reply:
     )
 
 
-def _source_list(
+def _build_product_source_list(
     visit: Visit,
     state: StoreState,
     what_if_state: StoreState,
@@ -227,7 +229,7 @@ def _source_list(
     return ProductSourceList(name, title, meaning, made, now)
 
 
-def _filters_and_error(text: str) -> tuple[Filters, str]:
+def _parse_filters_and_error(text: str) -> tuple[Filters, str]:
     """Return the typed filters, one per line, and what is wrong with them."""
     try:
         return parse_filters(
@@ -248,12 +250,12 @@ def _what_if_choices(state: StoreState) -> list[tuple[str, str]]:
     )
 
 
-def _what_if_state(visit: Visit, what_if: str, without: str) -> StoreState | None:
+def _what_if_state(visit: Visit, what_if: str, excluded_id: str) -> StoreState | None:
     """Return the store with the page's what-if change; None without one."""
     state = visit.cached_store.state
-    if without and state.catalog.number(without) is not None:
+    if excluded_id and state.catalog.number(excluded_id) is not None:
         editor = RuleEditor(visit.database, visit.store, visit.context.clock, "")
-        content = RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(without,)))
+        content = RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(excluded_id,)))
         gone = Rule(0, content, visit.now_ms, visit.now_ms)
         return state_with_rules(visit, [*editor.all(), gone])
     if what_if == "stock":

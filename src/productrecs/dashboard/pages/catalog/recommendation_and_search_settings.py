@@ -217,12 +217,12 @@ GROUPS: Final = (
 )
 
 
-def show_settings(visit: Visit) -> Reply:
+def show_list_and_search_settings(visit: Visit) -> Reply:
     """Show the effective settings."""
     return _settings_page(visit, _stored_setting_texts(visit), {})
 
 
-def save_settings(visit: Visit) -> Reply:
+def save_list_and_search_settings(visit: Visit) -> Reply:
     """Store all settings, or none; each error is shown next to its field."""
     before = _stored_setting_texts(visit)
     texts = {field.name: _submitted_text(visit, field) for field in _every_field()}
@@ -242,7 +242,7 @@ def save_settings(visit: Visit) -> Reply:
     return visit.redirect(SETTINGS_PATH, message)
 
 
-def show_search_effect(visit: Visit) -> Reply:
+def show_settings_effect_on_query_set(visit: Visit) -> Reply:
     """Show what unsaved settings of search do to the query set."""
     sent = {field.name: _submitted_text(visit, field) for field in _every_field()}
     errors = setting_errors(sent, {field.name: field.label for field in _every_field()})
@@ -336,15 +336,15 @@ PAGES: Final = (
     Page(
         SETTINGS_PATH,
         "List settings",
-        show_settings,
-        save_settings,
+        show_list_and_search_settings,
+        save_list_and_search_settings,
         action="Changed list settings",
         group=NavigationGroup.CATALOG,
     ),
     Page(
         f"{SETTINGS_PATH}/effect",
         "List settings",
-        change=show_search_effect,
+        change=show_settings_effect_on_query_set,
         is_audited=False,
     ),
 )

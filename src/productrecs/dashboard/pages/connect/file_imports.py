@@ -112,7 +112,7 @@ class ImportHistoryRow:
     path: str
 
 
-def store_uploaded_file(visit: Visit) -> Reply:
+def upload_file_and_enqueue_check(visit: Visit) -> Reply:
     """Store an uploaded file, and enqueue its check."""
     file, kind = visit.file, visit.form["kind"]
     if file is None or not file.size:
@@ -148,7 +148,7 @@ def show_import(visit: Visit) -> Reply:
         result=file_import.result,
         may_undo=_may_undo(visit, file_import),
         state=status_text_and_tone(file_import),
-        counts=_count_columns(file_import),
+        counts=_shown_count_columns(file_import),
         lines=_order_line_count(file_import),
         skipped=int(file_import.preview.get("counts", {}).get("skipped", 0)),
         kinds=_KINDS[1:],
@@ -181,7 +181,7 @@ def _order_line_count(file_import: FileImport) -> int:
     return int(total) if total != counts.get("rows", total) else 0
 
 
-def _count_columns(file_import: FileImport) -> list[tuple[str, str, str]]:
+def _shown_count_columns(file_import: FileImport) -> list[tuple[str, str, str]]:
     """Return the counts that apply to this kind of file; rare ones only if above zero."""
     is_checked = file_import.status is ImportStatus.CHECKED
     report = file_import.preview if is_checked else file_import.result
@@ -196,10 +196,10 @@ def _count_columns(file_import: FileImport) -> list[tuple[str, str, str]]:
     return shown
 
 
-def check_again(visit: Visit) -> Reply:
+def enqueue_check_again(visit: Visit) -> Reply:
     """Check a file again with other options."""
     file_import = _find_import(visit, visit.form["file"])
-    choices = _read_choices(visit, file_import)
+    choices = _read_import_options(visit, file_import)
     _change_status_and_enqueue_job(
         visit, file_import, ImportStatus.CHECKING, choices=choices
     )
@@ -249,7 +249,7 @@ def _may_undo(visit: Visit, file_import: FileImport) -> bool:
         return bool(changes.spans(file_import.import_id))
 
 
-def download_rejects(visit: Visit) -> Reply:
+def download_failed_rows(visit: Visit) -> Reply:
     """Send the rows that failed, each with its reason."""
     file_import = _find_import(visit, visit.query["file"])
     with visit.database.reading() as connection:
@@ -362,7 +362,7 @@ def _change_status_and_enqueue_job(
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
 
-def _read_choices(visit: Visit, file_import: FileImport) -> ImportOptions:
+def _read_import_options(visit: Visit, file_import: FileImport) -> ImportOptions:
     """Return the form's options for a file, limited to those that its dry run offered."""
     form, preview = visit.form, file_import.preview
     kind = form["kind"] if form["kind"] in {"orders", "items"} else ""
@@ -397,12 +397,12 @@ PAGES: Final = (
         IMPORTS_PATH,
         "Imports",
         show_imports,
-        store_uploaded_file,
+        upload_file_and_enqueue_check,
         group=NavigationGroup.CONNECT,
         file_limit=MAX_UPLOAD_BYTES,
         action="Sent a file to import",
     ),
-    Page(FILE_PATH, "Imports", show_import, check_again, is_audited=False),
+    Page(FILE_PATH, "Imports", show_import, enqueue_check_again, is_audited=False),
     *form_pages(
         IMPORTS_PATH,
         "Imports",
@@ -410,5 +410,5 @@ PAGES: Final = (
         ("discard", discard_import, "Discarded a file"),
         ("undo", enqueue_import_undo, "Undid an import"),
     ),
-    Page(f"{IMPORTS_PATH}/failed-rows", "Imports", download_rejects),
+    Page(f"{IMPORTS_PATH}/failed-rows", "Imports", download_failed_rows),
 )

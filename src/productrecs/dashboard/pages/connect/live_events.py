@@ -175,7 +175,7 @@ class LiveEventRow:
     shown: VerdictDisplay
 
 
-def show_live_events(visit: Visit) -> Reply:
+def watch_and_show_live_events(visit: Visit) -> Reply:
     """Show the last events; htmx polls for newer ones."""
     store_id = visit.store.store_id
     visit.context.live_view_recorder.watch_store(store_id)
@@ -192,7 +192,7 @@ def show_live_events(visit: Visit) -> Reply:
             if visit.is_partial
             else repository.latest_with_stored(visit.now_ms, **filters)
         )
-    shown_until = _shown_until(visit, events)
+    shown_until = _stored_events_shown_until_ms(visit, events)
     if visit.is_partial:
         events = [event for event in events if not _was_shown_before(event, shown_until)]
     cursor = max((event.entry_id for event in events), default=after)
@@ -211,7 +211,7 @@ def show_live_events(visit: Visit) -> Reply:
     )
 
 
-def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
+def _stored_events_shown_until_ms(visit: Visit, events: Sequence[LiveEvent]) -> int:
     """Return the time up to which the page showed the stored events."""
     if not visit.is_partial:
         return max((event.at_ms for event in events if not event.entry_id), default=0)
@@ -249,5 +249,5 @@ def _live_event_row(visit: Visit, event: LiveEvent) -> LiveEventRow:
 
 
 PAGES: Final = (
-    Page(EVENTS_PATH, "Events", show_live_events, group=NavigationGroup.CONNECT),
+    Page(EVENTS_PATH, "Events", watch_and_show_live_events, group=NavigationGroup.CONNECT),
 )

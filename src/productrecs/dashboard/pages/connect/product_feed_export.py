@@ -28,7 +28,7 @@ _PLATFORMS: Final = {
 }
 
 
-def show_feeds(visit: Visit) -> Reply:
+def show_product_feeds(visit: Visit) -> Reply:
     """Show the switch, and each feed's address, last fetch and products left out."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
@@ -58,7 +58,7 @@ def show_feeds(visit: Visit) -> Reply:
     )
 
 
-def switch_feeds(visit: Visit) -> Reply:
+def switch_product_feeds(visit: Visit) -> Reply:
     """Switch all feeds of the store on or off."""
     is_on = bool(visit.form["on"])
     visit.change_settings({"product_feeds": str(is_on).lower()})
@@ -74,8 +74,8 @@ PAGES: Final = (
     Page(
         FEEDS_PATH,
         "Product feeds",
-        show_feeds,
-        switch_feeds,
+        show_product_feeds,
+        switch_product_feeds,
         action="Switched product feeds on or off",
     ),
 )

@@ -39,7 +39,7 @@ _OUTCOMES: Final = {
 }
 
 
-def save_feed(visit: Visit) -> Reply:
+def save_feed_and_request_fetch(visit: Visit) -> Reply:
     """Store the feed, and fetch it.
 
     The address may have a password: the audit log leaves out fields named `secret`.
@@ -60,7 +60,7 @@ def save_feed(visit: Visit) -> Reply:
     return visit.redirect(FEED_PATH, "The feed is saved. It is fetched now: see below.")
 
 
-def fetch_feed(visit: Visit) -> Reply:
+def request_feed_fetch(visit: Visit) -> Reply:
     """Fetch the feed now."""
     message = "The feed is fetched now: see below."
     try:
@@ -164,13 +164,13 @@ PAGES: Final = (
         FEED_PATH,
         "Scheduled feed",
         show_feed,
-        save_feed,
+        save_feed_and_request_fetch,
         action="Saved the scheduled feed",
     ),
     *form_pages(
         FEED_PATH,
         "Scheduled feed",
-        ("fetch", fetch_feed, "Fetched the scheduled feed"),
+        ("fetch", request_feed_fetch, "Fetched the scheduled feed"),
         ("remove", remove_feed, "Removed the scheduled feed"),
     ),
     *form_pages(

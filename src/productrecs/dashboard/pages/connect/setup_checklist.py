@@ -98,7 +98,7 @@ class ChecklistStep:
     warning: str = ""
 
 
-def create_secret(visit: Visit) -> Reply:
+def create_first_secret_key(visit: Visit) -> Reply:
     """Create the store's first secret key and show it once; a key in use stays."""
     store = find_store(visit.database, visit.store.domain)
     if store.secrets.active_keys(visit.system_ms):
@@ -127,7 +127,7 @@ def show_start(visit: Visit, secret: str = "") -> Reply:
         first=first,
         platforms=PLATFORMS,
         downloads=_DOWNLOADS,
-        platform=_chosen_platform(visit),
+        platform=_chosen_or_connected_platform(visit),
         secret=secret,
         has_secret=bool(store.secrets.active_keys(visit.system_ms)),
         is_owner=visit.user.role is Role.OWNER,
@@ -135,7 +135,7 @@ def show_start(visit: Visit, secret: str = "") -> Reply:
     )
 
 
-def _chosen_platform(visit: Visit) -> str:
+def _chosen_or_connected_platform(visit: Visit) -> str:
     """Return the chosen shop system, else the connected one; "" if neither is known."""
     chosen = visit.query["platform"] or visit.form["platform"]
     if chosen in PLATFORMS:
@@ -198,7 +198,7 @@ def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
             "Send your products",
             is_done=items > 0,
             status_text=f"{fmt.number(items)} received",
-            help=_product_source_text(_chosen_platform(visit)),
+            help=_product_source_text(_chosen_or_connected_platform(visit)),
             snippet=_push_curl_command(base),
             language="shell",
         ),
@@ -298,7 +298,7 @@ PAGES: Final = (
     *form_pages(
         START_PATH,
         "Get started",
-        ("secret", create_secret, "Created a secret key"),
+        ("secret", create_first_secret_key, "Created a secret key"),
         may_change=Role.OWNER,
     ),
 )

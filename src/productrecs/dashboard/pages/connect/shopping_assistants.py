@@ -69,8 +69,10 @@ def show_assistants(visit: Visit) -> Reply:
         counts = AssistantAttributionRepository(connection, store.store_id)
         searches = counts.recent_searches_by_parameter(visit.now_ms)
     clicks = sales_after_clicks(visit, WIDGET_PREFIX)
-    sold = _sales_by(clicks, lambda agent, _campaign: agent)
-    sold_of_campaigns = _sales_by(clicks, lambda _agent, campaign: campaign)
+    sold = _sales_by_agent_or_campaign(clicks, lambda agent, _campaign: agent)
+    sold_of_campaigns = _sales_by_agent_or_campaign(
+        clicks, lambda _agent, campaign: campaign
+    )
     names = [*calls, *(name for name in sold if name not in calls)]
     words = visit.query["q"][:_LONGEST_SAMPLE]
     return visit.render(
@@ -98,7 +100,7 @@ def show_assistants(visit: Visit) -> Reply:
     )
 
 
-def _sales_by(
+def _sales_by_agent_or_campaign(
     clicks: Mapping[str, SalesAfterClicks], key_of: Callable[[str, str], str]
 ) -> dict[str, SalesAfterClicks]:
     """Return sales by the assistant or by the campaign of `assistant/campaign`."""
@@ -163,7 +165,7 @@ def _sample_search(visit: Visit, words: str) -> dict[str, Any]:
     }
 
 
-def switch_assistants(visit: Visit) -> Reply:
+def switch_assistant_setting(visit: Visit) -> Reply:
     """Switch what assistants may do on or off."""
     name, is_on = visit.form["setting"], bool(visit.form["on"])
     if name not in _SWITCHES:
@@ -178,7 +180,7 @@ PAGES: Final = (
         ASSISTANTS_PATH,
         "Shopping assistants",
         show_assistants,
-        switch_assistants,
+        switch_assistant_setting,
         action="Switched what shopping assistants may do on or off",
     ),
 )

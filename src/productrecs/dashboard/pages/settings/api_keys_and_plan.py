@@ -82,7 +82,7 @@ class SecretKeyRow:
     expires_at: int | None  # of the previous key
 
 
-def replace_secret(visit: Visit) -> Reply:
+def replace_secret_key(visit: Visit) -> Reply:
     """Create a new secret key and show it once."""
     hours = visit.form["overlap"]
     overlap_ms = (int(hours) if hours in OVERLAPS else 0) * HOUR_MS
@@ -229,7 +229,7 @@ PAGES: Final = (
     *form_pages(
         ACCOUNT_PATH,
         "Keys and plan",
-        ("secret", replace_secret, "Replaced the secret key"),
+        ("secret", replace_secret_key, "Replaced the secret key"),
         ("secret/revoke", revoke_secret_key, "Revoked a secret key"),
         ("origins/add", add_origin, "Added an origin"),
         ("origins/remove", remove_origin, "Removed an origin"),

@@ -35,7 +35,7 @@ _PLACES: Final = {
 }
 
 
-def show_log(visit: Visit) -> Reply:
+def show_audit_log(visit: Visit) -> Reply:
     """Show a page of the log of changes, the newest line first."""
     before = visit.query["before"]
     with visit.database.reading() as connection:
@@ -91,6 +91,6 @@ def _restore_rows_and_mark_undone(
 
 
 PAGES: Final = (
-    Page(AUDIT_PATH, "Audit log", show_log, group=NavigationGroup.SETTINGS),
+    Page(AUDIT_PATH, "Audit log", show_audit_log, group=NavigationGroup.SETTINGS),
     *form_pages(AUDIT_PATH, "Audit log", ("undo", undo_removal, "Undid a removal")),
 )

@@ -68,7 +68,7 @@ def browser_name(agent: str) -> str:
     return f"{browser} on {system}" if system else browser
 
 
-def save_new_password(visit: Visit) -> Reply:
+def change_password_and_end_other_sessions(visit: Visit) -> Reply:
     """Replace the password; every other session of the user ends."""
     old, new = visit.form.as_typed("old_password"), visit.form.as_typed("new_password")
     limit_key = f"user {visit.user.login_key}"
@@ -87,7 +87,7 @@ def save_new_password(visit: Visit) -> Reply:
     return visit.redirect(SECURITY_PATH, message)
 
 
-def end_chosen_sessions(visit: Visit) -> Reply:
+def end_one_or_all_other_sessions(visit: Visit) -> Reply:
     """End one other session of the user, or all of them."""
     chosen = visit.form["session"]
     if chosen == "others":
@@ -231,13 +231,13 @@ def show_two_factor(
         status=status,
         is_on=has_second_factor(visit.database, visit.user),
         secret=secret or "",
-        picture=_qr_code(uri) if uri else "",
+        picture=_qr_code_data_url(uri) if uri else "",
         codes=codes,
         error=error,
     )
 
 
-def _qr_code(text: str) -> str:
+def _qr_code_data_url(text: str) -> str:
     """Return a QR code as the data URL of an SVG picture."""
     import segno  # noqa: PLC0415 - loaded by this one page
 
@@ -259,8 +259,8 @@ PAGES: Final = (
     *form_pages(
         SECURITY_PATH,
         "Login and security",
-        ("password", save_new_password, "Changed the own password"),
-        ("sessions", end_chosen_sessions, "Ended own sessions"),
+        ("password", change_password_and_end_other_sessions, "Changed the own password"),
+        ("sessions", end_one_or_all_other_sessions, "Ended own sessions"),
         may_change=Role.VIEWER,
         is_of_login=True,
     ),

@@ -49,7 +49,7 @@ LABELS: Final = {
 _SAMPLES: Final = (9.5, 1234.0)
 
 
-def show_settings(visit: Visit, status: int = 200, deletion_error: str = "") -> Reply:
+def show_store_settings(visit: Visit, status: int = 200, deletion_error: str = "") -> Reply:
     """Show the settings; htmx asks only for the preview of prices."""
     if visit.is_partial:
         sent = {name: visit.query[name] for name in LABELS}
@@ -64,7 +64,7 @@ def show_settings(visit: Visit, status: int = 200, deletion_error: str = "") -> 
     return _store_settings_page(visit, texts, status=status, deletion_error=deletion_error)
 
 
-def save_settings(visit: Visit) -> Reply:
+def save_store_settings(visit: Visit) -> Reply:
     """Store the settings, all or none."""
     sent = {name: visit.form[name] for name in LABELS}
     errors = setting_errors(sent, LABELS)
@@ -76,7 +76,7 @@ def save_settings(visit: Visit) -> Reply:
     )
 
 
-def show_search_effect(visit: Visit) -> Reply:
+def show_language_effect_on_query_set(visit: Visit) -> Reply:
     """Show what the unsaved language and currency do to the query set."""
     sent = {name: visit.form[name] for name in LABELS}
     errors = setting_errors(sent, LABELS)
@@ -109,7 +109,7 @@ def delete_store_and_log_out(visit: Visit) -> Reply:
     store = visit.store
     if visit.form["domain"].lower() != store.domain:
         error = f"Type {store.domain} to delete it. Nothing was deleted."
-        return show_settings(visit, status=422, deletion_error=error)
+        return show_store_settings(visit, status=422, deletion_error=error)
     delete_store_and_test_store(visit.services, store)
     visit.refresh_accounts()
     _log.warning("store deleted", extra={"store": store.store_id, "domain": store.domain})
@@ -175,8 +175,8 @@ PAGES: Final = (
     Page(
         STORE_SETTINGS_PATH,
         "Your store",
-        show_settings,
-        save_settings,
+        show_store_settings,
+        save_store_settings,
         group=NavigationGroup.SETTINGS,
         may_change=Role.OWNER,
         action="Changed the store's settings",
@@ -184,7 +184,7 @@ PAGES: Final = (
     Page(
         f"{STORE_SETTINGS_PATH}/effect",
         "Your store",
-        change=show_search_effect,
+        change=show_language_effect_on_query_set,
         may_change=Role.OWNER,
         is_audited=False,
     ),

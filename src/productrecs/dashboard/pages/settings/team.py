@@ -64,7 +64,7 @@ ROLES: Final = (
 )
 
 
-def send_invitation(visit: Visit) -> Reply:
+def create_and_mail_or_show_invitation(visit: Visit) -> Reply:
     """Create an invitation and show its link once."""
     email = visit.form["email"]
     try:
@@ -250,7 +250,7 @@ PAGES: Final = (
     *form_pages(
         TEAM_PATH,
         "Team",
-        ("invite", send_invitation, "Invited somebody"),
+        ("invite", create_and_mail_or_show_invitation, "Invited somebody"),
         ("withdraw", withdraw_invitation, "Withdrew an invitation"),
         ("role", set_role, "Changed a role"),
         ("remove", remove_team_member, "Removed a member"),

@@ -79,7 +79,7 @@ def add_endpoint(visit: Visit) -> Reply:
     return show_webhooks(visit, chosen=endpoint.endpoint_id, secret=secret)
 
 
-def replace_secret(visit: Visit) -> Reply:
+def replace_endpoint_secret(visit: Visit) -> Reply:
     """Replace an address's secret, and show the new one once."""
     endpoint, secret = _chosen_endpoint(visit), new_secret()
     stored = visit.services.cipher.encrypt_if_keyed(secret)
@@ -120,7 +120,7 @@ def remove_endpoint(visit: Visit) -> Reply:
     return visit.redirect(WEBHOOKS_PATH, "The address and its log are removed.")
 
 
-def send_test_message(visit: Visit) -> Reply:
+def enqueue_test_message(visit: Visit) -> Reply:
     """Write a sample of the chosen message, which the sender sends within seconds."""
     endpoint, chosen = _chosen_endpoint(visit), visit.form["event"]
     event = next((event for event in EVENTS if event.value == chosen), WebhookEvent.PING)
@@ -132,7 +132,7 @@ def send_test_message(visit: Visit) -> Reply:
     return _redirect_to_endpoint(visit, endpoint, message)
 
 
-def replay_message(visit: Visit) -> Reply:
+def requeue_message(visit: Visit) -> Reply:
     """Send a message of the log again.
 
     Raises:
@@ -242,12 +242,12 @@ PAGES: Final = (
         WEBHOOKS_PATH,
         "Webhooks",
         ("add", add_endpoint, "Added an address for webhooks"),
-        ("secret", replace_secret, "Replaced a webhook's secret"),
+        ("secret", replace_endpoint_secret, "Replaced a webhook's secret"),
         ("events", save_chosen_events, "Chose the messages of a webhook"),
         ("switch", switch_endpoint, "Switched a webhook on or off"),
         ("remove", remove_endpoint, "Removed an address for webhooks"),
-        ("test", send_test_message, "Sent a test webhook"),
-        ("replay", replay_message, "Sent a webhook again"),
+        ("test", enqueue_test_message, "Sent a test webhook"),
+        ("replay", requeue_message, "Sent a webhook again"),
         may_change=Role.OWNER,
     ),
 )
