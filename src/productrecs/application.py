@@ -284,7 +284,7 @@ class _ApiProcess:
     def _readiness(self) -> Readiness:
         if self._context is None:
             return Readiness({"process": "still starting"})
-        return health.readiness_of(
+        return health.determine_readiness(
             self._context, draining=bool(self._draining), preloaded=self._preloaded
         )
 

@@ -105,7 +105,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "store": store,
         "days_left": store and store.subscription.days_left(visit.now_ms),
         "user": user,
-        "stores": _store_choices(visit),
+        "stores": _switchable_stores(visit),
         "may_add_store": user is not None
         and not user.is_from_shop
         and visit.services.settings.registration in {OPEN, INVITATION},
@@ -133,7 +133,7 @@ class _StoreChoice:
     role: str
 
 
-def _store_choices(visit: Visit) -> list[_StoreChoice]:
+def _switchable_stores(visit: Visit) -> list[_StoreChoice]:
     """Return the stores of the user's login, by domain."""
     if visit.session is None or visit.is_partial:
         return []

@@ -151,7 +151,7 @@ def _product_reasons(
         yield f"Can replace {title_of(product.replaces)}, which cannot be bought now"
     if product.bundle is not None:
         yield f"Part of the bundle {product.bundle}"
-    yield from _order_reasons(visit, product, title_of)
+    yield from _reasons_from_orders(visit, product, title_of)
     yield from _view_and_picture_reasons(visit, product)
     if product.category is not None:
         is_known = product.trending_rank is not None
@@ -164,7 +164,7 @@ def _product_reasons(
     )
 
 
-def _order_reasons(
+def _reasons_from_orders(
     visit: Visit, product: ExplainedProduct, title_of: TitleOf
 ) -> Iterator[str]:
     fmt = visit.formats

@@ -242,7 +242,9 @@ class BundleBody(BaseModel):
     )
 
 
-def parse_bundle(body: object, *, is_new: bool) -> tuple[dict[str, Any], int | None]:
+def parse_bundle_fields_and_version(
+    body: object, *, is_new: bool
+) -> tuple[dict[str, Any], int | None]:
     """Return the sent fields of a `BundleContent`, and the version that is changed.
 
     Raises:
@@ -301,7 +303,7 @@ class ExperimentActionBody(BaseModel):
     variant: str = Field("", description="The chosen variant, or `control`.")
 
 
-def parse_experiment(body: object) -> tuple[str, ExperimentContent]:
+def parse_experiment_name_and_content(body: object) -> tuple[str, ExperimentContent]:
     """Return the name and content of a new test.
 
     Raises:

@@ -121,7 +121,7 @@ def _problem_json(problem: ValidationProblem) -> str:
     if problem.input is not NO_INPUT:
         members.append(f'"input":{_json_excerpt(problem.input)}')
     if problem.ctx:
-        ctx, full_input = _bounded_json(problem.ctx, _MAX_CONTEXT_BYTES)
+        ctx, full_input = _bounded_json_and_is_whole(problem.ctx, _MAX_CONTEXT_BYTES)
         if full_input:
             members.append(f'"ctx":{ctx}')
     return "{" + ",".join(members) + "}"
@@ -129,7 +129,7 @@ def _problem_json(problem: ValidationProblem) -> str:
 
 def _json_excerpt(value: object) -> str:
     """Return `value` as JSON if that is short, else its beginning as a string."""
-    text, full_input = _bounded_json(value, MAX_INPUT_BYTES)
+    text, full_input = _bounded_json_and_is_whole(value, MAX_INPUT_BYTES)
     if full_input:
         return text
     if isinstance(value, str):
@@ -142,7 +142,7 @@ def _json_excerpt(value: object) -> str:
     return _dumps(text)
 
 
-def _bounded_json(value: object, limit: int) -> tuple[str, bool]:
+def _bounded_json_and_is_whole(value: object, limit: int) -> tuple[str, bool]:
     """Return the JSON text of `value` and True; over `limit`, its beginning and False."""
     writer = _BoundedJsonWriter(limit)
     try:

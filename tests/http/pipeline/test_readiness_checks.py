@@ -14,7 +14,7 @@ from productrecs.application import create_application
 from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.http.pipeline import readiness_checks
 from productrecs.http.pipeline.readiness_checks import CHECKS, DependencyMonitor, Readiness
-from productrecs.http.routes.public.health import readiness_of
+from productrecs.http.routes.public.health import determine_readiness
 from productrecs.services import Services, build_services
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from productrecs.storage.sql.tables import jobs
@@ -58,7 +58,7 @@ class FakeContext:
 
 def found(*, draining: bool = False, preloaded: bool = True, **parts: object) -> Readiness:
     context: Any = FakeContext(**parts)
-    return readiness_of(context, draining=draining, preloaded=preloaded)
+    return determine_readiness(context, draining=draining, preloaded=preloaded)
 
 
 def test_a_process_that_lacks_nothing_is_fit() -> None:

@@ -36,13 +36,13 @@ def test_questions_are_stored_for_their_store_and_its_day(database: Database) ->
     background = BackgroundWriter(database)
     recorder = SearchCountRecorder(background, AccountDirectory(database), lambda: NOON)
     for n in range(5):
-        recorder.count_question(one, "shoe", f"s_{n}", "color", ())
-        recorder.count_question(one, "shoe", f"s_{n}", "size", {"color"})
-        recorder.count_question(other, "shoe", f"s_{n}", "brand", {"color"})
-    recorder.count_question(one, "shoe", "s_0", "", {"color", "size"})
+        recorder.count_question_unless_bot(one, "shoe", f"s_{n}", "color", ())
+        recorder.count_question_unless_bot(one, "shoe", f"s_{n}", "size", {"color"})
+        recorder.count_question_unless_bot(other, "shoe", f"s_{n}", "brand", {"color"})
+    recorder.count_question_unless_bot(one, "shoe", "s_0", "", {"color", "size"})
     bot = searcher_of_scope({IS_BOT: True, "headers": []}, {"user_id": "s_9"})
-    recorder.count_question(one, "shoe", bot, "color", ())
-    recorder.count_question(one, "shoe", bot, "", {"color"})
+    recorder.count_question_unless_bot(one, "shoe", bot, "color", ())
+    recorder.count_question_unless_bot(one, "shoe", bot, "", {"color"})
 
     asyncio.run(background.close())
 

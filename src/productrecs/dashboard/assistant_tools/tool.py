@@ -33,7 +33,7 @@ class ReadingTool:
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the arguments."""
-        return schema_of(self.arguments)
+        return arguments_json_schema(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ChangingTool:
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the arguments, with the confirmation."""
-        schema = schema_of(self.arguments)
+        schema = arguments_json_schema(self.arguments)
         confirmation = {
             "type": "string",
             "description": "From the dry run of this call. Without it, nothing changes.",
@@ -67,7 +67,7 @@ class ChangingTool:
 CONFIRMATION = "confirmation"
 
 
-def schema_of(arguments: type[ToolArguments]) -> dict[str, Any]:
+def arguments_json_schema(arguments: type[ToolArguments]) -> dict[str, Any]:
     """Return the JSON Schema of a tool's arguments, without references."""
     _, components = msgspec.json.schema_components([arguments])
     schema = _without_references(components[arguments.__name__], components)

@@ -16,7 +16,9 @@ from productrecs.dashboard.pages.catalog.merchandising import (
     rule_editor_of,
     titles_of_rule_products,
 )
-from productrecs.dashboard.pages.connect.setup_checklist import setup_progress
+from productrecs.dashboard.pages.connect.setup_checklist import (
+    count_done_and_all_setup_steps,
+)
 from productrecs.dashboard.product_table import find_product_ids_and_titles
 from productrecs.dashboard.report_period import chosen_period
 from productrecs.dashboard.report_values import (
@@ -81,7 +83,7 @@ def show_home(visit: Visit) -> Reply:
         alerts=find_alerts(visit),
         chart=None if is_empty else _daily_sales_chart(visit, sales, query),
         is_empty=is_empty,
-        setup=setup_progress(visit),
+        setup=count_done_and_all_setup_steps(visit),
         orders=visit.context.activity.cached_or_counted(visit.store.store_id).orders,
         has_shown=bool(impact["shown"]),
         holdout_advice=figures_by_name(
@@ -179,10 +181,10 @@ def _rule_ids_and_titles(visit: Visit) -> list[tuple[int, str]]:
     ]
 
 
-def _is_shopper_id(visit: Visit, name: str) -> bool:
+def _is_shopper_id(visit: Visit, typed_id: str) -> bool:
     """Return whether a shopper has exactly this id."""
     database, store_id = visit.database, visit.store.store_id
-    names = shopper_names(database, store_id, name)
+    names = shopper_names(database, store_id, typed_id)
     records = exported_shopper_records(database, store_id, names)
     return next(iter(records), None) is not None
 

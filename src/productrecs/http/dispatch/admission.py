@@ -165,7 +165,7 @@ def _authenticate_and_check_caller(
     store, origin = caller.store, arrival.headers.get(b"origin")
     admission.cors_headers = cors_headers(store, origin)
     if origin is not None:
-        admission.misuse = _misuse_of(caller, admission)
+        admission.misuse = _key_misuse_kind(caller, admission)
     if context.rates is not None and arrival.route.is_rate_limited:
         admission.add_rate_limit(context.rates.check_key(caller.rate_limit_key))
     if arrival.route.needs_plan and requires_active_plan(arrival.method, credential):
@@ -173,7 +173,7 @@ def _authenticate_and_check_caller(
     return store
 
 
-def _misuse_of(caller: Caller, admission: Admission) -> MisuseKind | None:
+def _key_misuse_kind(caller: Caller, admission: Admission) -> MisuseKind | None:
     """Return the misuse of a key: a secret key in a page, or a page of another origin."""
     if caller.credential is SECRET:
         return MisuseKind.LEAKED_SECRET

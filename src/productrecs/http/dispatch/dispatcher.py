@@ -1,7 +1,7 @@
 """Dispatcher: the outermost ASGI application, which handles every request first.
 
 It handles request id, CORS and admission, and answers plain requests of frequent routes by
-their short way (`Route.quick`). It forwards all others to the FastAPI route of the same
+their `Route.fast_handler`. It forwards all others to the FastAPI route of the same
 path, which is the reference: it gives the exact 422 and the documentation. Both read their
 parameters by one declaration and call the same functions.
 """
@@ -40,7 +40,7 @@ from productrecs.http.pipeline.route_context import (
 from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import route_of
-from productrecs.http.routes.widget.shopper_history_access import access_of
+from productrecs.http.routes.widget.shopper_history_access import determine_history_access
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     INTERNAL_ERROR_DETAIL,
@@ -203,9 +203,9 @@ class Dispatcher:
         context: ProcessContext,
         claim: ByteClaim,
     ) -> bool:
-        """Answer by the route's short way; return whether it could."""
+        """Answer by the route's fast handler; return whether it could."""
         admission, route, scope = exchange.admission, exchange.route, exchange.scope
-        if admission.caller is None or route is None or route.quick is None:
+        if admission.caller is None or route is None or route.fast_handler is None:
             return False
         call = FastRouteCall(
             context,
@@ -217,7 +217,7 @@ class Dispatcher:
             claim,
             is_misuse=admission.misuse is not None,
         )
-        reply = await route.quick(call)
+        reply = await route.fast_handler(call)
         if reply is None:
             return False
         if reply.cache_seconds:
@@ -290,7 +290,7 @@ def _comes_from_bot(exchange: HttpExchange, context: ProcessContext) -> bool:
     if not bots.has_flagged:
         return False
     peer = peer_of(exchange.scope)
-    access = access_of(context, caller, query, peer, exchange.headers)
+    access = determine_history_access(context, caller, query, peer, exchange.headers)
     return not access.is_signed and bots.is_flagged(store_id, query, access.network)
 
 

@@ -36,7 +36,7 @@ from productrecs.http.routes.widget.list_replies import try_answer_immediately
 from productrecs.http.routes.widget.recommendations import (
     parse_list_request,
 )
-from productrecs.http.routes.widget.shopper_history_access import access_of
+from productrecs.http.routes.widget.shopper_history_access import determine_history_access
 from productrecs.http.transport.error_body import (
     OVERLOADED,
     ErrorBody,
@@ -198,5 +198,5 @@ def _list_body_without_waiting(
     )
     if list_request is None:
         return None
-    access = access_of(context, caller, query, arrival.peer, arrival.headers)
+    access = determine_history_access(context, caller, query, arrival.peer, arrival.headers)
     return try_answer_immediately(context, cached_store, list_request, access)

@@ -250,10 +250,7 @@ class HttpExchange:
         """Answer with a JSON body (or none), unless a response has started."""
         if self.started:
             return
-        self.started = True
-        self.status = status
-        if self.admission.meter is not None and status < _MULTIPLE_CHOICES:
-            self.admission.meter.count_call()
+        self._record_start_and_meter(status)
         if self.route is not None and self.route.sends_timing:
             extra_headers = (*extra_headers, *self._server_timing_headers())
         is_plain = status == _OK and cache_header is _NO_STORE
@@ -280,6 +277,13 @@ class HttpExchange:
             {"type": "http.response.start", "status": status, "headers": headers}
         )
         await self._send({"type": "http.response.body", "body": body})
+
+    def _record_start_and_meter(self, status: int) -> None:
+        """Record that the response has started; a success counts for the plan."""
+        self.started = True
+        self.status = status
+        if self.admission.meter is not None and status < _MULTIPLE_CHOICES:
+            self.admission.meter.count_call()
 
     async def reply_conditional(self, body: bytes, max_age_seconds: int) -> None:
         """Answer with a body that browsers may cache, and revalidate by its ETag."""
@@ -342,14 +346,11 @@ class HttpExchange:
     async def forward_with_common_headers(self, message: Message) -> None:
         """Send the reply of a declared route, with the headers that every reply has."""
         if message["type"] == "http.response.start":
-            self.started = True
-            self.status = message["status"]
+            self._record_start_and_meter(message["status"])
             added_headers = [(b"x-request-id", self._request_id), VERSION_HEADER]
             added_headers += (*self.admission.cors_headers, *self.admission.limit_headers)
             if self.route is not None and self.route.sends_timing:
                 added_headers += self._server_timing_headers()
-            if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:
-                self.admission.meter.count_call()
             if not any(name == b"cache-control" for name, _ in message["headers"]):
                 added_headers.append(_NO_STORE)  # only pages set their own
             if self._server.is_draining:

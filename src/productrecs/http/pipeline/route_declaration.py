@@ -34,7 +34,7 @@ SECRET: Final = Credential.SECRET
 OPERATOR: Final = Credential.OPERATOR
 
 
-class QuickReply(NamedTuple):
+class FastReply(NamedTuple):
     """A reply with status 200; a browser may cache it for `cache_seconds`, if any."""
 
     body: bytes
@@ -42,7 +42,7 @@ class QuickReply(NamedTuple):
     cache_seconds: int = 0
 
 
-Quick = Callable[..., Awaitable[QuickReply | None]]
+FastHandler = Callable[..., Awaitable[FastReply | None]]
 """Answers a `FastRouteCall` of an admitted caller; None leaves it to the handler."""
 
 
@@ -58,7 +58,7 @@ class Route:
     sends_timing: bool = False  # replies have a Server-Timing header
     is_rate_limited: bool = True  # subject to rate limits
     needs_plan: bool = True  # a change of a store is refused when its plan is over
-    quick: Quick | None = None  # a shorter way to the same reply
+    fast_handler: FastHandler | None = None  # the same reply, without FastAPI
     takes_text: bool = False  # the end of its path is one value, slashes included
 
 
@@ -124,7 +124,7 @@ _PROPERTIES: Final = (
     "sends_timing",
     "is_rate_limited",
     "needs_plan",
-    "quick",
+    "fast_handler",
 )
 _CONVERTER: Final = re.compile(r":\w+}")  # of a path's parameter
 _routes_by_path: Final[dict[str, Route]] = {}

@@ -84,37 +84,37 @@ class SearchCountRecorder:
         )
         background.register(CountedQuestion, questions, self._hand_over_question_counts)
 
-    def count(
-        self, store_id: StoreId, text: str, searcher: Searcher, *, is_empty: bool
+    def count_search_unless_bot(
+        self, store_id: StoreId, query: str, searcher: Searcher, *, is_empty: bool
     ) -> None:
         """Record a search for a typed prefix or a whole query, unless it is a bot's."""
         if searcher is _BOT:
             return
         shopper = visitor_hash(searcher) if isinstance(searcher, str) else None
-        self.tally.count(ObservedSearch(store_id, text, is_empty, shopper), searcher)
+        self.tally.count(ObservedSearch(store_id, query, is_empty, shopper), searcher)
 
-    def count_photo(self, store_id: StoreId, searcher: Searcher) -> None:
+    def count_photo_search_unless_bot(self, store_id: StoreId, searcher: Searcher) -> None:
         """Record a search by photo, unless it is a bot's."""
         if searcher is not _BOT:
             self.tally.count_photo(store_id)
 
-    def count_question(
+    def count_question_unless_bot(
         self,
         store_id: StoreId,
-        text: str,
+        query: str,
         searcher: Searcher,
-        asked: str,
-        filtered: Collection[str],
-        answered: str = "",
+        asked_kind: str,
+        filter_kinds: Collection[str],
+        answered_kind: str = "",
     ) -> None:
         """Record what a reply asks for, unless to a bot, and the filters of its search.
 
-        All are kinds of filters; `asked` is empty for a reply without a question,
-        `answered` for a search that does not say that it answers one.
+        All are kinds of filters; `asked_kind` is empty for a reply without a question,
+        `answered_kind` for a search that does not say that it answers one.
         """
         if searcher is not _BOT:
-            search = ObservedSearch(store_id, text, is_empty=False)
-            self._questions.count(search, searcher, asked, filtered, answered)
+            search = ObservedSearch(store_id, query, is_empty=False)
+            self._questions.count(search, searcher, asked_kind, filter_kinds, answered_kind)
 
     def _hand_over_search_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
         self.tally.count_finished_queries(at_once=is_last)
@@ -133,13 +133,13 @@ class SearchCountRecorder:
             if store is None:
                 continue  # deleted meanwhile
             language = LanguageAnalyzer(store.settings.language)
-            day = self._store_today(store)
+            day = self._today_of_store(store)
             counts_to_add.append((store_id, day, count_by_intent(counts, language)))
         with database.transaction(synced=False) as transaction:
             for store_id, day, by_intent in counts_to_add:
                 SearchCountRepository(transaction, store_id).add(day, by_intent)
 
-    def _store_today(self, store: Store) -> str:
+    def _today_of_store(self, store: Store) -> str:
         now = datetime.fromtimestamp(self._clock() / 1000, UTC)
         return now.astimezone(store.settings.zone).date().isoformat()
 
@@ -162,7 +162,7 @@ class SearchCountRecorder:
                 store = self._accounts.by_id(store_id)
                 if store is not None:  # otherwise deleted meanwhile
                     repository = SearchCountRepository(transaction, store_id)
-                    repository.add_questions(self._store_today(store), counts.values())
+                    repository.add_questions(self._today_of_store(store), counts.values())
 
 
 def searcher_of(

@@ -89,11 +89,11 @@ class SearchThreadPool:
 
 
 def _set_result_or_error(
-    awaited: asyncio.Future[Any], found: object, error: BaseException | None
+    awaited: asyncio.Future[Any], result: object, error: BaseException | None
 ) -> None:
     if awaited.done():
         return
     if error is not None:
         awaited.set_exception(error)
     else:
-        awaited.set_result(found)
+        awaited.set_result(result)

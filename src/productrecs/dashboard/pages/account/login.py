@@ -56,7 +56,7 @@ def log_in(visit: Visit) -> Reply:
     name, password = visit.form["name"].lower()[:320], visit.form.as_typed("password")
     email = name if "@" in name else None
     domain = None if email else _domain_or_none(name)
-    store_id = None if domain is None else _store_id_by_domain(visit, domain)
+    store_id = None if domain is None else _find_store_id_by_domain(visit, domain)
     candidates = find_logins_or_owners(visit.database, email, store_id)
     try:
         logins = logins_opened_by_password_rate_limited(
@@ -213,7 +213,7 @@ def _domain_or_none(name: str) -> str | None:
         return None
 
 
-def _store_id_by_domain(visit: Visit, domain: str) -> StoreId | None:
+def _find_store_id_by_domain(visit: Visit, domain: str) -> StoreId | None:
     with visit.database.reading() as connection:
         store = AccountRepository(connection).find(domain)
     return None if store is None else store.store_id

@@ -108,7 +108,7 @@ def create_first_secret_key(visit: Visit) -> Reply:
     return show_start(visit, secret)
 
 
-def setup_progress(visit: Visit) -> tuple[int, int]:
+def count_done_and_all_setup_steps(visit: Visit) -> tuple[int, int]:
     """Return how many steps are done, and how many there are."""
     steps = _checklist_steps(visit)
     return sum(step.is_done for step in steps), len(steps)

@@ -61,7 +61,9 @@ def show_store_settings(visit: Visit, status: int = 200, deletion_error: str = "
         )
     stored = asdict(find_store(visit.database, visit.store.domain).settings)
     texts = {name: str(stored[name]) for name in LABELS}
-    return _store_settings_page(visit, texts, status=status, deletion_error=deletion_error)
+    return _page_of_store_settings(
+        visit, texts, status=status, deletion_error=deletion_error
+    )
 
 
 def save_store_settings(visit: Visit) -> Reply:
@@ -69,7 +71,7 @@ def save_store_settings(visit: Visit) -> Reply:
     sent = {name: visit.form[name] for name in LABELS}
     errors = setting_errors(sent, LABELS)
     if errors:
-        return _store_settings_page(visit, sent, errors, status=422)
+        return _page_of_store_settings(visit, sent, errors, status=422)
     visit.change_settings(sent)
     return visit.redirect(
         STORE_SETTINGS_PATH, "Saved. Pages and reports follow within a second."
@@ -81,7 +83,7 @@ def show_language_effect_on_query_set(visit: Visit) -> Reply:
     sent = {name: visit.form[name] for name in LABELS}
     errors = setting_errors(sent, LABELS)
     if errors:
-        return _store_settings_page(visit, sent, errors, status=422)
+        return _page_of_store_settings(visit, sent, errors, status=422)
     stored = find_store(visit.database, visit.store.domain).settings
     changed = replace(stored, **sent)  # type: ignore[arg-type]  # checked texts
     now, then = (
@@ -100,8 +102,8 @@ def show_language_effect_on_query_set(visit: Visit) -> Reply:
                 effect = measure_effect_on_queries(visit, now, replace(then, index=index))
         except TooManyProductsError as error:
             errors["language"] = str(error)
-            return _store_settings_page(visit, sent, errors, status=422)
-    return _store_settings_page(visit, sent, effect=effect)
+            return _page_of_store_settings(visit, sent, errors, status=422)
+    return _page_of_store_settings(visit, sent, effect=effect)
 
 
 def delete_store_and_log_out(visit: Visit) -> Reply:
@@ -138,7 +140,7 @@ def _data_sizes(visit: Visit) -> list[StoredDataSize]:
         return newest_sizes(connection, visit.store.store_id)
 
 
-def _store_settings_page(
+def _page_of_store_settings(
     visit: Visit,
     texts: dict[str, str],
     errors: dict[str, str] | None = None,

@@ -29,7 +29,7 @@ from productrecs.schemas.field_readers import MAX_INTEGER
 from productrecs.schemas.integration import (
     BUNDLE_FIELDS,
     BundleBody,
-    parse_bundle,
+    parse_bundle_fields_and_version,
 )
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.storage.sql.group_commit import WriteTransaction
@@ -136,7 +136,7 @@ async def create_bundle(request: Request) -> Response:
     products as `proposed_item_ids`.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    fields, _ = parse_bundle(await read_json_body(request), is_new=True)
+    fields, _ = parse_bundle_fields_and_version(await read_json_body(request), is_new=True)
 
     def store_bundle(work: WriteTransaction) -> int:
         return _bundle_writer(exchange, work).add(BundleContent(**fields)).bundle_id
@@ -161,7 +161,9 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
     With `version`, nothing is stored if the bundle has changed since: 409.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    fields, version = parse_bundle(await read_json_body(request), is_new=False)
+    fields, version = parse_bundle_fields_and_version(
+        await read_json_body(request), is_new=False
+    )
 
     def store_bundle(work: WriteTransaction) -> int:
         return _bundle_writer(exchange, work).change(bundle_id, version, fields).bundle_id

@@ -24,8 +24,8 @@ from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.schemas.integration import (
     ExperimentActionBody,
     ExperimentBody,
-    parse_experiment,
     parse_experiment_action,
+    parse_experiment_name_and_content,
 )
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.storage.sql.group_commit import WriteTransaction
@@ -105,7 +105,7 @@ async def list_tests(request: Request) -> Response:
 async def add_test(request: Request) -> Response:
     """Add a test as a draft. Shoppers outside its variants are the control."""
     exchange: RequestContext = request.scope["productrecs"]
-    name, content = parse_experiment(await read_json_body(request))
+    name, content = parse_experiment_name_and_content(await read_json_body(request))
     editor = _editor(exchange)
     return await _change_test_and_reply(
         exchange, lambda work: editor.add_in_transaction(work, name, content)

@@ -384,7 +384,9 @@ class AssistantRequest:
             searcher = searcher_of_scope(self.scope, None)
             if call.words and not call.offset_from_cursor():
                 store_id = self.store.store_id
-                context.searches.count(store_id, call.words, searcher, is_empty=not hits)
+                context.searches.count_search_unless_bot(
+                    store_id, call.words, searcher, is_empty=not hits
+                )
             reply = await asyncio.to_thread(lambda: catalog.page_reply(call, hits, total))
         elif isinstance(call, CatalogLookupCall):
             reply = await asyncio.to_thread(lambda: catalog.lookup_reply(call))
@@ -413,7 +415,9 @@ class AssistantRequest:
                 )
             except NotAPictureError as error:
                 raise InvalidCatalogCallError(str(error)) from error
-            context.searches.count_photo(store_id, searcher_of_scope(self.scope, None))
+            context.searches.count_photo_search_unless_bot(
+                store_id, searcher_of_scope(self.scope, None)
+            )
         page = items[call.offset_from_cursor() :][: call.limit]
         written = await asyncio.to_thread(
             lambda: catalog.page_reply(call, page, len(items))

@@ -60,7 +60,9 @@ SeenQuery = Annotated[
 ]
 
 
-def readiness_of(context: ProcessContext, *, draining: bool, preloaded: bool) -> Readiness:
+def determine_readiness(
+    context: ProcessContext, *, draining: bool, preloaded: bool
+) -> Readiness:
     """Return why this process should get no requests now, if there is a reason."""
     current = context.dependencies.current_readiness()
     reasons, warnings = dict(current.reasons), dict(current.warnings)

@@ -39,7 +39,7 @@ from productrecs.http.routes.widget.recommendations import MAX_ANCHORS
 from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
     IdentityQuery,
-    access_in_route,
+    determine_history_access_of_request,
 )
 from productrecs.serving.cached_store import CachedStore
 
@@ -295,7 +295,7 @@ async def _recommended_products(slot_request: MailSlotRequest) -> list[MailProdu
         placement=query.slot,
     )
     shopper = {"user_id": query.user_id, IDENTITY: query.identity}
-    access = access_in_route(slot_request.request, shopper)
+    access = determine_history_access_of_request(slot_request.request, shopper)
     body = await answer_list(
         slot_request.context, slot_request.cached_store, list_request, access
     )

@@ -136,7 +136,7 @@ class MetricsCollector:
         yield from _job_attempt_metrics(job_totals)
         yield from _webhook_metrics(webhooks, services.system_clock())
         yield from _model_metrics(freshness_rows)
-        yield from _store_metrics(freshness_rows[: services.settings.metrics_stores])
+        yield from _metrics_by_store(freshness_rows[: services.settings.metrics_stores])
 
 
 def _process_metrics(pids: Metric) -> Iterator[Metric]:
@@ -223,7 +223,7 @@ def _model_metrics(models: list[ModelFreshness]) -> Iterator[Metric]:
     yield _gauge("learning_lag_seconds", words, _single_value(lag))
 
 
-def _store_metrics(models: list[ModelFreshness]) -> Iterator[Metric]:
+def _metrics_by_store(models: list[ModelFreshness]) -> Iterator[Metric]:
     if not models:
         return
     trained = [

@@ -223,7 +223,9 @@ async def recommendations_script(request: Request, store_domain: Domain) -> Resp
     return await _script_response_for_store(request, "recs", store_domain)
 
 
-async def _script_response_for_store(request: Request, name: str, domain: str) -> Response:
+async def _script_response_for_store(
+    request: Request, script_name: str, domain: str
+) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_store_by_domain(exchange.context, domain)
     if store is None:
@@ -231,7 +233,7 @@ async def _script_response_for_store(request: Request, name: str, domain: str) -
         return _unknown_store_script(domain, 200 if is_run else 404)
     has_pictures = await _has_picture_index(exchange.context, store)
     call = script_call_of_store(store, has_pictures=has_pictures)
-    return script_response(request, load_script(name), call, CACHED)
+    return script_response(request, load_script(script_name), call, CACHED)
 
 
 async def _has_picture_index(context: "ProcessContext", store: "Store") -> bool:

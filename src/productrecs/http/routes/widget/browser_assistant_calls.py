@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
 ASSISTANT: Final = "assistant"
-"""The parameter; calls that have it take no short way."""
+"""The parameter; no fast handler answers calls that have it."""
 
 AssistantQuery = Annotated[
     bool,

@@ -29,7 +29,7 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.live_view_recorder import EventRequestContext
 from productrecs.http.pipeline.process_metrics import CounterMetric
-from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, FastReply, Routes
 from productrecs.http.routes.widget.shopper_history_access import (
     record_refused_identities,
 )
@@ -194,13 +194,13 @@ _EXAMPLES: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 
 
-async def _store_events_fast(call: FastRouteCall) -> QuickReply:
+async def _store_events_fast(call: FastRouteCall) -> FastReply:
     """Store the events of a body; the live view of a store shows what became of it."""
     context, store = call.context, call.caller.store
     data = await read_event_body(call.receive, call.scope["headers"], call.claim)
     arguments = (context, store, data, call.claim, call.headers, call.peer)
     if store.store_id not in context.live_view_recorder.watched_stores:
-        return QuickReply(await store_events_of_body(*arguments))
+        return FastReply(await store_events_of_body(*arguments))
     sender = EventRequestContext(
         *(store.store_id, context.clock(), call.peer, call.headers, call.is_misuse),
         bots=context.bots,
@@ -212,7 +212,7 @@ async def _store_events_fast(call: FastRouteCall) -> QuickReply:
         context.live_view_recorder.record_request(sender, data, error)
         raise
     context.live_view_recorder.record_request(sender, data)
-    return QuickReply(body)
+    return FastReply(body)
 
 
 @routes.post(
@@ -220,7 +220,7 @@ async def _store_events_fast(call: FastRouteCall) -> QuickReply:
     PUBLISHABLE,
     widget=True,
     is_rate_limited=False,
-    quick=_store_events_fast,
+    fast_handler=_store_events_fast,
     operation_id="track",
     summary="Record shopper events",
     responses=success_response(

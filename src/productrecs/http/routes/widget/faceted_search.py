@@ -236,7 +236,7 @@ def encode_results_page(
     page: ResultsPage,
     highlights: Mapping[int, Mapping[str, str | None]] | None,
 ) -> bytes:
-    """Return the body of a reply; `highlights` are what `highlights_of` returns."""
+    """Return the body of a reply; `highlights` are what `highlight_products` returns."""
     source = "search" if listing.request.query.strip() else "trending"
     cards = searchable.catalog.cards
     results = [
@@ -300,7 +300,7 @@ def _refinement_fields(refinement: RefinementQuestion, language: str) -> dict[st
     }
 
 
-def highlights_of(
+def highlight_products(
     searchable: SearchableStore,
     page: ResultsPage,
     marker: Highlighter,

@@ -145,14 +145,16 @@ def parse_filter_parameters(texts: list[str]) -> Filters:
         raise BodyError([problem]) from error
 
 
-def apply_price_list(caller: Caller, cached_store: CachedStore, name: str) -> CachedStore:
+def apply_price_list(
+    caller: Caller, cached_store: CachedStore, list_name: str
+) -> CachedStore:
     """Return a store with the prices of the list that a call names; itself without one.
 
     Raises:
         BodyError: when no item has a price in the list; it has the lists of the caller.
         SecretKeyRequiredError: when the list is of a group, and the key publishable.
     """
-    if not name:
+    if not list_name:
         return cached_store
     state = cached_store.state
     public_groups = state.settings.public_price_groups.split(",")
@@ -161,22 +163,22 @@ def apply_price_list(caller: Caller, cached_store: CachedStore, name: str) -> Ca
         return not group or caller.credential is SECRET or group in public_groups
 
     try:
-        if not may_read(parse_list_name(name).group):
+        if not may_read(parse_list_name(list_name).group):
             message = (
-                f"the price list {name} is of a customer group: send the secret key "
+                f"the price list {list_name} is of a customer group: send the secret key "
                 "(sk_...) as the header X-API-Key, or name the group in the setting "
                 "public_price_groups, which lets everybody read its prices"
             )
             raise SecretKeyRequiredError(message)
-        return cached_store.with_price_list(name)
+        return cached_store.with_price_list(list_name)
     except (PriceListNameError, UnknownPriceListError) as error:
         names = state.catalog.price_lists.names()
         readable_names = ", ".join(
-            list_name for list_name in names if may_read(parse_list_name(list_name).group)
+            known for known in names if may_read(parse_list_name(known).group)
         )
         message = f"{error}; known lists: {readable_names or 'none'}"
         raise BodyError(
-            [ValidationProblem(_AT, message, "unknown_price_list", name)]
+            [ValidationProblem(_AT, message, "unknown_price_list", list_name)]
         ) from error
 
 

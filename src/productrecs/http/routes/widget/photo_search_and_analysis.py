@@ -81,7 +81,9 @@ async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> 
     reply = await _read_photo_and_reply(request, price_list, _photo_search_body)
     exchange: RequestContext = request.scope["productrecs"]
     searcher = searcher_of_scope(request.scope, request.query_params)
-    exchange.context.searches.count_photo(exchange.known_caller.store.store_id, searcher)
+    exchange.context.searches.count_photo_search_unless_bot(
+        exchange.known_caller.store.store_id, searcher
+    )
     return reply
 
 

@@ -22,7 +22,7 @@ from productrecs.http.pipeline.fast_query_reader import (
     as_dependency,
 )
 from productrecs.http.pipeline.route_context import FastRouteCall
-from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
+from productrecs.http.pipeline.route_declaration import EITHER, FastReply, Routes
 from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
@@ -53,8 +53,8 @@ from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
     IdentityQuery,
     SessionQuery,
-    access_in_route,
-    access_of,
+    determine_history_access,
+    determine_history_access_of_request,
 )
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
@@ -231,7 +231,7 @@ def _with_default_num(
     return list_request._replace(num=default_num)
 
 
-async def _recommend_quickly(call: FastRouteCall) -> QuickReply | None:
+async def _recommend_fast(call: FastRouteCall) -> FastReply | None:
     context, caller, query = call.context, call.caller, call.query
     cached_store = find_cached_store_with_price_list(call)
     if query is None or cached_store is None:
@@ -239,8 +239,8 @@ async def _recommend_quickly(call: FastRouteCall) -> QuickReply | None:
     list_request = parse_list_request(query, caller.store.settings.rec_num)
     if list_request is None:
         return None
-    access = access_of(context, caller, query, call.peer, call.headers)
-    return QuickReply(await answer_list(context, cached_store, list_request, access))
+    access = determine_history_access(context, caller, query, call.peer, call.headers)
+    return FastReply(await answer_list(context, cached_store, list_request, access))
 
 
 @routes.get(
@@ -248,7 +248,7 @@ async def _recommend_quickly(call: FastRouteCall) -> QuickReply | None:
     EITHER,
     widget=True,
     empty=b'{"recommendations":[]}',
-    quick=_recommend_quickly,
+    fast_handler=_recommend_fast,
     summary="Recommend products for a product page, a cart or a shopper",
     responses=recommendations_response("buy", _EXTRA_FIELDS)
     | error_responses(401, "placement_unknown", 422, 503),
@@ -279,7 +279,7 @@ async def recommend(
     store = exchange.known_caller.store
     cached_store = await exchange.context.stores.open(store)
     cached_store = apply_price_list(exchange.known_caller, cached_store, query.price_list)
-    access = access_in_route(request, query.shopper_ids)
+    access = determine_history_access_of_request(request, query.shopper_ids)
     list_request = _with_default_num(list_request, store.settings.rec_num)
     body = await answer_list(exchange.context, cached_store, list_request, access)
     body = warn_of_unknown_parameters(body, _lists, request.query_params)
@@ -336,14 +336,14 @@ def parse_trending_request(
     return trending_query.request._replace(num=default_num)
 
 
-async def _list_trending_quickly(call: FastRouteCall) -> QuickReply | None:
+async def _list_trending_fast(call: FastRouteCall) -> FastReply | None:
     cached_store = find_cached_store_with_price_list(call)
     if call.query is None or cached_store is None:
         return None
     list_request = parse_trending_request(call.query, call.caller.store.settings.rec_num)
     if list_request is None:
         return None
-    return QuickReply(await answer_trending(call.context, cached_store, list_request))
+    return FastReply(await answer_trending(call.context, cached_store, list_request))
 
 
 @routes.get(
@@ -351,7 +351,7 @@ async def _list_trending_quickly(call: FastRouteCall) -> QuickReply | None:
     EITHER,
     widget=True,
     empty=b'{"recommendations":[]}',
-    quick=_list_trending_quickly,
+    fast_handler=_list_trending_fast,
     summary="List what sells right now, the same for everybody",
     responses=recommendations_response("trending", WARNINGS)
     | error_responses(401, 422, 503),

@@ -39,7 +39,7 @@ from productrecs.http.pipeline.route_context import (
     ProcessContext,
     RequestContext,
 )
-from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
+from productrecs.http.pipeline.route_declaration import EITHER, FastReply, Routes
 from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
     searcher_of_scope,
@@ -65,7 +65,7 @@ from productrecs.http.routes.widget.faceted_search import (
     encode_results_page,
     filter_kind,
     filters_and_redirect_fields,
-    highlights_of,
+    highlight_products,
     parse_query_filter_fields,
     redirect_of,
 )
@@ -80,8 +80,8 @@ from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
     IdentityQuery,
     ShopperHistoryAccess,
-    access_in_route,
-    access_of,
+    determine_history_access,
+    determine_history_access_of_request,
     record_and_warn_of_refused_identity,
 )
 from productrecs.records.catalog.catalog_view import Mask
@@ -206,14 +206,14 @@ def parse_search_request(
     return None if search_query is None else search_query.search
 
 
-async def _search_quickly(call: FastRouteCall) -> QuickReply | None:
+async def _search_fast(call: FastRouteCall) -> FastReply | None:
     context, caller, query = call.context, call.caller, call.query
     cached_store = find_cached_store_with_price_list(call)
     asked = None if query is None else parse_search_request(query)
     if query is None or cached_store is None or asked is None:
         return None
     searcher = searcher_of_scope(call.scope, query)
-    access = access_of(context, caller, query, call.peer, call.headers)
+    access = determine_history_access(context, caller, query, call.peer, call.headers)
     return await answer_search(context, cached_store, asked, searcher, access)
 
 
@@ -223,7 +223,7 @@ async def _search_quickly(call: FastRouteCall) -> QuickReply | None:
     widget=True,
     empty=b'{"results":[]}',
     sends_timing=True,
-    quick=_search_quickly,
+    fast_handler=_search_fast,
     summary="Search products, also while the shopper types",
     responses=search_response(EXTRA_PROPERTIES)
     | error_responses(401, 422, 503, "search_rebuilding"),
@@ -249,7 +249,9 @@ async def search(
     cached_store = await exchange.context.stores.open(exchange.known_caller.store)
     cached_store = apply_price_list(exchange.known_caller, cached_store, query.price_list)
     searcher = searcher_of_scope(request.scope, query.shopper_ids)
-    access = access_in_route(request, query.shopper_ids | {IDENTITY: query.identity})
+    access = determine_history_access_of_request(
+        request, query.shopper_ids | {IDENTITY: query.identity}
+    )
     reply = await answer_search(
         exchange.context, cached_store, query.search, searcher, access
     )
@@ -310,7 +312,7 @@ def _find_cached_reply_and_count(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
     arm: SearchTestArm,
-) -> QuickReply | None:
+) -> FastReply | None:
     state = _search_state(cached_store, context.clock())
     cached = cached_store.searches.get(
         state, _key_in_store_cache(cached_store, search, arm)
@@ -332,7 +334,7 @@ async def answer_search(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
     access: ShopperHistoryAccess,
-) -> QuickReply:
+) -> FastReply:
     """Return the reply to a search, and count it as `searcher`'s.
 
     Raises:
@@ -349,7 +351,7 @@ async def _find_or_compute_reply_and_count(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
-) -> QuickReply:
+) -> FastReply:
     arm = SearchTestArm(cached_store.state.settings)
     if _is_search_tested(cached_store, search, searcher):
         store_id = cached_store.state.catalog.store_id
@@ -379,7 +381,7 @@ async def _compute_reply(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searchable: SearchableStore,
-) -> QuickReply:
+) -> FastReply:
     now_ms = context.clock()
     if isinstance(search, ResultsPageRequest):
         return await _results_page_reply(context, cached_store, searchable, search, now_ms)
@@ -389,7 +391,7 @@ async def _compute_reply(
             return await _results_page_reply(
                 context, cached_store, searchable, page, now_ms
             )
-        return QuickReply(_trending_body(cached_store, search, now_ms))
+        return FastReply(_trending_body(cached_store, search, now_ms))
     return await context.search_pool.run(
         lambda: _product_search_reply(searchable, search, now_ms)
     )
@@ -399,7 +401,7 @@ def _cache_reply_if_unchanged(
     context: ProcessContext,
     cached_store: CachedStore,
     key: Hashable,
-    reply: QuickReply,
+    reply: FastReply,
     state_before: SearchState,
 ) -> None:
     """Cache a reply if nothing has changed since its `state`."""
@@ -426,7 +428,7 @@ def _count_search_and_question(
     context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
-    reply: QuickReply,
+    reply: FastReply,
     searcher: Searcher,
 ) -> None:
     """Count a search for words; further pages of one are not another."""
@@ -435,10 +437,12 @@ def _count_search_and_question(
         is_redirect = any(name == _REDIRECT for name, _ in reply.headers)
         is_empty = reply.body.startswith(_EMPTY_BODY) and not is_redirect
         store_id = cached_store.state.catalog.store_id
-        context.searches.count(store_id, query, searcher, is_empty=is_empty)
+        context.searches.count_search_unless_bot(
+            store_id, query, searcher, is_empty=is_empty
+        )
         if isinstance(search, ResultsPageRequest):
             asked = asked_filter_kind(reply.body) if search.refine else ""
-            context.searches.count_question(
+            context.searches.count_question_unless_bot(
                 store_id,
                 query,
                 searcher,
@@ -457,7 +461,7 @@ async def _results_page_reply(
     searchable: SearchableStore,
     listing: ResultsPageRequest,
     now_ms: int,
-) -> QuickReply:
+) -> FastReply:
     """Return the reply to a search with page options."""
     store_id = searchable.catalog.store_id
 
@@ -479,7 +483,7 @@ async def _results_page_reply(
     body = await context.search_pool.run(
         lambda: _highlight_and_encode_page(searchable, listing, page, descriptions)
     )
-    return QuickReply(
+    return FastReply(
         body, _relaxation_and_redirect_headers(page.relaxed, redirect_of(searchable, page))
     )
 
@@ -502,30 +506,33 @@ def _highlight_and_encode_page(
     )
     marker = Highlighter.of(terms, searchable.index.language)
     return encode_results_page(
-        searchable, listing, page, highlights_of(searchable, page, marker, descriptions)
+        searchable,
+        listing,
+        page,
+        highlight_products(searchable, page, marker, descriptions),
     )
 
 
-def _pack_reply(reply: QuickReply) -> bytes:
+def _pack_reply(reply: FastReply) -> bytes:
     """Return a reply as bytes for the cache; no header has a line break."""
     lines = [b"%b=%b" % header for header in reply.headers]
     return b"\r".join(lines) + b"\n" + reply.body
 
 
-def _unpack_reply_with_arm_headers(packed: bytes, arm: SearchTestArm) -> QuickReply:
+def _unpack_reply_with_arm_headers(packed: bytes, arm: SearchTestArm) -> FastReply:
     lines, _, body = packed.partition(b"\n")
     names_and_values = [line.partition(b"=") for line in lines.split(b"\r") if lines]
     headers = [(name, value) for name, _, value in names_and_values]
-    return QuickReply(body, (*headers, *arm.headers))
+    return FastReply(body, (*headers, *arm.headers))
 
 
 def _product_search_reply(
     searchable: SearchableStore, search: SearchRequest, now_ms: int
-) -> QuickReply:
+) -> FastReply:
     results = find_products(searchable, search, now_ms)
     body = search_body(results.hits, searchable.catalog.cards)
     body = with_search_fields(body, filters_and_redirect_fields(searchable, results))
-    return QuickReply(
+    return FastReply(
         body,
         _relaxation_and_redirect_headers(results.relaxed, redirect_of(searchable, results)),
     )

@@ -81,7 +81,7 @@ class UsableHistories(NamedTuple):
 NO_HISTORIES: Final = UsableHistories()
 
 
-def access_of(
+def determine_history_access(
     context: ProcessContext,
     caller: Caller,
     query: Mapping[str, str],
@@ -142,11 +142,15 @@ SessionQuery = Annotated[
 ]
 
 
-def access_in_route(request: Request, query: Mapping[str, str]) -> ShopperHistoryAccess:
+def determine_history_access_of_request(
+    request: Request, query: Mapping[str, str]
+) -> ShopperHistoryAccess:
     """Return the access of a declared route's call."""
     exchange: RequestContext = request.scope["productrecs"]
     headers, peer = dict(request.scope["headers"]), peer_of(request.scope)
-    return access_of(exchange.context, exchange.known_caller, query, peer, headers)
+    return determine_history_access(
+        exchange.context, exchange.known_caller, query, peer, headers
+    )
 
 
 def count_customer_and_read_histories(

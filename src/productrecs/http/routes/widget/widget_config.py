@@ -26,7 +26,7 @@ from productrecs.http.pipeline.route_context import (
     ProcessContext,
     RequestContext,
 )
-from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, FastReply, Routes
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
@@ -96,14 +96,14 @@ def _read_config_request(
 _request_reader: Final = FastQueryReader(_read_config_request)
 
 
-async def _answer_config_quickly(call: FastRouteCall) -> QuickReply | None:
+async def _answer_config_fast(call: FastRouteCall) -> FastReply | None:
     store = call.caller.store
     cached_store = call.context.stores.get(store)
     config_request = None if call.query is None else _request_reader.read(call.query)
     if config_request is None or cached_store is None:
         return None
     body = await answer_config(call.context, store, cached_store, config_request)
-    return QuickReply(body, cache_seconds=CACHE_SECONDS)
+    return FastReply(body, cache_seconds=CACHE_SECONDS)
 
 
 @routes.get(
@@ -111,7 +111,7 @@ async def _answer_config_quickly(call: FastRouteCall) -> QuickReply | None:
     PUBLISHABLE,
     widget=True,
     sends_timing=True,
-    quick=_answer_config_quickly,
+    fast_handler=_answer_config_fast,
     summary="Return a widget's settings",
     responses=success_response(
         ("Every setting, including defaults."), CONFIG_SCHEMA, _EXAMPLE
