@@ -251,7 +251,7 @@ class _ApiProcess:
 
     async def _archive_builds_and_preload_stores(self, context: ProcessContext) -> None:
         builds = context.services.widget_build_folder, context.services.objects
-        await asyncio.to_thread(widget_scripts.archive_builds, *builds)
+        await asyncio.to_thread(widget_scripts.archive_and_exchange_builds, *builds)
         await asyncio.to_thread(remove_copies_of_deleted_stores, context.services)
         try:
             await context.stores.preload()

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from productrecs.application import create_application
 from productrecs.http.dispatch.dispatcher import Application, Dispatcher
-from productrecs.http.transport.request_parser import RequestHead
+from productrecs.http.transport.request_parser import RequestHeaders
 from tests.support.service import Reply, eventually
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Inside:
         async def answer() -> bytes | None:
             assert isinstance(self.application, Dispatcher)
             short = self.application.fast_path
-            return short.try_reply(target.encode(), RequestHead.of(named), "127.0.0.1")
+            return short.try_reply(target.encode(), RequestHeaders.of(named), "127.0.0.1")
 
         answering = asyncio.run_coroutine_threadsafe(answer(), self._loop)
         sent = answering.result(_SECONDS)

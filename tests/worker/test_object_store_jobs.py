@@ -17,7 +17,7 @@ from productrecs.features.privacy.shopper_erasure import (
     read_erasure_ledger,
 )
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor
-from productrecs.http.routes.public.widget_scripts import archive_builds
+from productrecs.http.routes.public.widget_scripts import archive_and_exchange_builds
 from productrecs.records.uploads.order_upload import UploadFolder, new_upload_id
 from productrecs.services import (
     ForeignObjectsError,
@@ -181,12 +181,12 @@ def test_a_damaged_upload_is_not_imported(tmp_path: Path, objects: ObjectStore) 
 def test_machines_share_builds_and_erasures(tmp_path: Path, objects: ObjectStore) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
-    archive_builds(one, objects)
+    archive_and_exchange_builds(one, objects)
     (one / "old.js").write_bytes(b"old")
-    archive_builds(one, objects)
+    archive_and_exchange_builds(one, objects)
     append_to_erasure_ledger(one, StoreId("st_1"), {"a" * 32: 5}, objects)
 
-    archive_builds(other, objects)
+    archive_and_exchange_builds(other, objects)
 
     assert (other / "old.js").read_bytes() == b"old"
     assert read_erasure_ledger(other, objects) == {"st_1": {"a" * 32: 5}}

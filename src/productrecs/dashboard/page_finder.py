@@ -117,21 +117,21 @@ FINDABLE: Final = MappingProxyType(
 """The pages, by path below the dashboard: their titles, and the words that find them."""
 
 
-class FoundPage(NamedTuple):
+class FoundPageOrGuide(NamedTuple):
     """A page or guide that the typed words mean."""
 
     path: str
     title: str
 
 
-def find_pages(text: str) -> list[FoundPage]:
+def find_pages(text: str) -> list[FoundPageOrGuide]:
     """Return the pages whose title and words have all typed words, titles first."""
     typed = _word_stems(text)
     found = [
         (
             not _has_all_word_starts(typed, title),
             order,
-            FoundPage(f"{HOME_PATH}{path}", title),
+            FoundPageOrGuide(f"{HOME_PATH}{path}", title),
         )
         for order, (path, (title, words)) in enumerate(FINDABLE.items())
         if _has_all_word_starts(typed, f"{title} {words}")
@@ -139,7 +139,7 @@ def find_pages(text: str) -> list[FoundPage]:
     return [page for *_, page in sorted(found)]
 
 
-def find_guides(text: str) -> list[FoundPage]:
+def find_guides(text: str) -> list[FoundPageOrGuide]:
     """Return the guides whose title or summary have all typed words, titles first."""
     typed = _word_stems(text)
     found = [
@@ -148,7 +148,7 @@ def find_guides(text: str) -> list[FoundPage]:
         if _has_all_word_starts(typed, f"{guide.title} {guide.summary}")
     ]
     return [
-        FoundPage(f"/guides/{guide.slug}", guide.title)
+        FoundPageOrGuide(f"/guides/{guide.slug}", guide.title)
         for _, _, guide in sorted(found, key=lambda match: match[:2])[:_MOST_GUIDES]
     ]
 

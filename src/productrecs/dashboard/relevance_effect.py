@@ -38,7 +38,7 @@ class QueryWithChangedResults:
 
 
 @dataclass(frozen=True, slots=True)
-class EffectOnQueries:
+class EffectOnQuerySet:
     """The effect of a change on the query set."""
 
     queries: int
@@ -54,9 +54,9 @@ class EffectOnQueries:
     shown: tuple[QueryWithChangedResults, ...]  # the moved queries that weigh most
 
 
-def measure_effect_on_queries(
+def measure_effect_on_query_set(
     visit: Visit, current: SearchableStore, changed: SearchableStore
-) -> EffectOnQueries:
+) -> EffectOnQuerySet:
     """Search for every query of the set with both configurations; nothing is saved."""
     with visit.database.reading() as connection:
         repository = RelevanceRepository(connection, visit.store.store_id)
@@ -65,7 +65,7 @@ def measure_effect_on_queries(
     weight = sum(query.weight for query in queries) or 1.0
     shown_moves = effect.changed_queries[:_MOST_MOVED]
     titles = _titles_of_results(visit, current, shown_moves)
-    return EffectOnQueries(
+    return EffectOnQuerySet(
         queries=len(queries),
         judged=len(effect.before.judged),
         is_enough_judged=is_enough_judged(len(effect.before.judged), len(queries)),

@@ -14,7 +14,7 @@ from productrecs.http.limits.load_shedding import (
     LoadShedder,
 )
 from productrecs.http.transport.connection import FastPathHandler
-from productrecs.http.transport.request_parser import RequestHead
+from productrecs.http.transport.request_parser import RequestHeaders
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
@@ -165,7 +165,7 @@ def test_the_loop_itself_says_how_late_it_is() -> None:
 
 def at_once(answer: FastPathHandler, target: str, accept: str) -> Reply:
     """Return what the short way says."""
-    came = RequestHead.of([(b"host", b"127.0.0.1"), (b"accept", accept.encode())])
+    came = RequestHeaders.of([(b"host", b"127.0.0.1"), (b"accept", accept.encode())])
     head, _, body = (answer(target.encode(), came, "") or b"").partition(b"\r\n\r\n")
     status, *lines = head.decode().split("\r\n")
     named = [line.partition(": ")[::2] for line in lines]

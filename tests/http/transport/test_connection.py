@@ -19,7 +19,7 @@ from productrecs.http.transport.connection import (
     SharedTransportState,
     send_in_single_write,
 )
-from productrecs.http.transport.request_parser import RequestHead
+from productrecs.http.transport.request_parser import RequestHeaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,16 +158,16 @@ def call(target: bytes = b"/v1/search?q=a", rest: bytes = REST) -> bytes:
 
 def learned(data: bytes, lines: list[tuple[bytes, bytes]] = LINES) -> HeaderCache:
     heads = HeaderCache()
-    heads.add_if_cacheable(data, data.split(b" ")[1], RequestHead.of(lines))
+    heads.add_if_cacheable(data, data.split(b" ")[1], RequestHeaders.of(lines))
     return heads
 
 
 def test_a_head_that_came_before_is_known_with_any_target() -> None:
-    found = learned(call()).find_target_and_head(
+    found = learned(call()).find_target_and_headers(
         call(b"/v1/recommendations?key=pk&item_id=b")
     )
 
-    assert found == (b"/v1/recommendations?key=pk&item_id=b", RequestHead.of(LINES))
+    assert found == (b"/v1/recommendations?key=pk&item_id=b", RequestHeaders.of(LINES))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_head_that_came_before_is_known_with_any_target() -> None:
     ],
 )
 def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
-    assert learned(call()).find_target_and_head(data) is None
+    assert learned(call()).find_target_and_headers(data) is None
 
 
 @pytest.mark.parametrize(
@@ -209,24 +209,24 @@ def test_what_is_not_one_whole_plain_call_is_not_remembered(
 ) -> None:
     heads = learned(data, lines)
 
-    assert heads.find_target_and_head(data) is None
-    assert heads.find_target_and_head(call()) is None
+    assert heads.find_target_and_headers(data) is None
+    assert heads.find_target_and_headers(call()) is None
 
 
 def test_what_a_head_stood_beside_must_be_the_target_that_was_parsed() -> None:
     heads = HeaderCache()
-    heads.add_if_cacheable(call(), b"/v1/search?q=another", RequestHead.of(LINES))
+    heads.add_if_cacheable(call(), b"/v1/search?q=another", RequestHeaders.of(LINES))
 
-    assert heads.find_target_and_head(call()) is None
+    assert heads.find_target_and_headers(call()) is None
 
 
 def test_the_oldest_of_many_heads_are_forgotten() -> None:
     heads = HeaderCache()
     rests = [REST.replace(b"shop", b"shop-%d" % n) for n in range(3_000)]
     for rest in rests:
-        heads.add_if_cacheable(call(rest=rest), b"/v1/search?q=a", RequestHead.of(LINES))
+        heads.add_if_cacheable(call(rest=rest), b"/v1/search?q=a", RequestHeaders.of(LINES))
 
-    known = [heads.find_target_and_head(call(rest=rest)) is not None for rest in rests]
+    known = [heads.find_target_and_headers(call(rest=rest)) is not None for rest in rests]
 
     assert not any(known[:900])
     assert all(known[-2_000:])

@@ -450,7 +450,7 @@ def test_continue_is_said_where_a_body_is_waited_for() -> None:
 # ------------------------------------------------------------ remembered lines
 def test_a_header_line_is_read_the_same_each_time() -> None:
     lines = [b"A: b", b"a:  b ", b"A: " + b"x" * 300]
-    first, second = (parse_head(head(*lines)).head for _ in range(2))
+    first, second = (parse_head(head(*lines)).headers for _ in range(2))
 
     assert first == second
     assert first.lines[1:] == [(b"a", b"b"), (b"a", b"b"), (b"a", b"x" * 300)]

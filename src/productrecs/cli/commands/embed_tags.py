@@ -36,7 +36,7 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
         live_script_tags,
     )
     from productrecs.http.routes.public.widget_scripts import (  # noqa: PLC0415
-        archive_builds,
+        archive_and_exchange_builds,
         pinned_script_tags,
     )
 
@@ -54,7 +54,7 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
         with services.database.reading() as connection:
             configs = WidgetRepository(connection, store.store_id).all()
         if pinned:
-            archive_builds(services.widget_build_folder, services.objects)
+            archive_and_exchange_builds(services.widget_build_folder, services.objects)
             script_tags = pinned_script_tags(
                 base_address.rstrip("/"), store.publishable_key
             )

@@ -44,7 +44,7 @@ from productrecs.http.transport.error_body import (
     build_error_body,
     random_retry_after,
 )
-from productrecs.http.transport.request_parser import RequestHead
+from productrecs.http.transport.request_parser import RequestHeaders
 from productrecs.tenancy.accounts.api_keys import PUBLISHABLE_PREFIX
 
 _LIST_ROUTE: Final = ROUTES["/v1/recommendations"]
@@ -78,7 +78,7 @@ class FastPath:
         """Start to answer."""
         self._context = context
 
-    def try_reply(self, target: bytes, head: RequestHead, address: str) -> bytes | None:
+    def try_reply(self, target: bytes, head: RequestHeaders, address: str) -> bytes | None:
         """Return the whole reply to a GET of `target`; None leaves it to the dispatcher.
 
         `address` is the client's.
@@ -126,7 +126,7 @@ class FastPath:
         context: ProcessContext,
         admission: Admission,
         arrival: AdmissionRequest,
-        head: RequestHead,
+        head: RequestHeaders,
         began: float,
     ) -> bytes | None:
         """Return the rejection of a shed request; None for every other refusal."""

@@ -38,7 +38,7 @@ from productrecs.http.transport.request_parser import (
     HeadersTooLargeError,
     MalformedRequestError,
     ParsedRequest,
-    RequestHead,
+    RequestHeaders,
     RequestParser,
 )
 
@@ -71,7 +71,7 @@ def asgi_scope_of(request: ParsedRequest, connection: Mapping[str, Any]) -> dict
         "path": unquote(path) if "%" in path else path,
         "raw_path": raw_path,
         "query_string": query,
-        "headers": request.head.lines,
+        "headers": request.headers.lines,
     }
 
 
@@ -127,10 +127,10 @@ class HeaderCache:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._heads: dict[bytes, RequestHead] = {}
+        self._heads: dict[bytes, RequestHeaders] = {}
         self._limit = RegisteredCache.REQUEST_HEADERS.limit
 
-    def find_target_and_head(self, data: bytes) -> tuple[bytes, RequestHead] | None:
+    def find_target_and_headers(self, data: bytes) -> tuple[bytes, RequestHeaders] | None:
         """Return target and headers of a request; None if it has to be parsed.
 
         The target is not validated: it may contain anything but a space, and the caller has
@@ -142,7 +142,7 @@ class HeaderCache:
         head = self._heads.get(data[end:])
         return None if head is None else (data[_TARGET_AT:end], head)
 
-    def add_if_cacheable(self, data: bytes, target: bytes, head: RequestHead) -> None:
+    def add_if_cacheable(self, data: bytes, target: bytes, head: RequestHeaders) -> None:
         """Cache the headers of a GET parsed from `data`, if `data` is only that request."""
         end = _TARGET_AT + len(target)
         after_target = data[end:]
@@ -159,7 +159,7 @@ class HeaderCache:
         self._heads[after_target] = head
 
 
-FastPathHandler = Callable[[bytes, RequestHead, str], bytes | None]
+FastPathHandler = Callable[[bytes, RequestHeaders, str], bytes | None]
 
 
 class DrainFlag:
@@ -187,7 +187,7 @@ class SharedTransportState(ServerState):
 
     `fast_path` is the fast path: it returns the whole reply to a GET from its target, its
     headers and the client's address, or None to leave it to the application.
-    `request_queue` is the queue of list requests. `heads` caches the headers of
+    `request_queue` is the queue of list requests. `header_cache` has the headers of
     fast-path requests.
     """
 
@@ -197,7 +197,7 @@ class SharedTransportState(ServerState):
         self.draining = draining
         self.admission = ConnectionLimiter(limits)
         self.fast_path: FastPathHandler = _no_reply
-        self.heads = HeaderCache()
+        self.header_cache = HeaderCache()
         self.request_queue: ListRequestQueue | None = None
 
 
@@ -371,7 +371,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _try_answer_with_cached_header(self, data: bytes) -> bool:
         """Answer a request with cached headers; return whether it was answered."""
-        found = self._state.heads.find_target_and_head(data)
+        found = self._state.header_cache.find_target_and_headers(data)
         if (
             found is None
             or not self._can_reply_now()
@@ -391,10 +391,12 @@ class HttpConnection(HttpToolsProtocol):
             or request.method != b"GET"
             or not request.keeps_alive
             or not self._can_reply_now()
-            or not self._try_write_fast_reply(request.target, request.head)
+            or not self._try_write_fast_reply(request.target, request.headers)
         ):
             return False
-        self._state.heads.add_if_cacheable(self._chunk, request.target, request.head)
+        self._state.header_cache.add_if_cacheable(
+            self._chunk, request.target, request.headers
+        )
         return True
 
     def _can_reply_now(self) -> bool:
@@ -406,7 +408,7 @@ class HttpConnection(HttpToolsProtocol):
             or self.transport.is_closing()
         )
 
-    def _try_write_fast_reply(self, target: bytes, head: RequestHead) -> bool:
+    def _try_write_fast_reply(self, target: bytes, head: RequestHeaders) -> bool:
         """Answer a GET on the fast path; return whether it was answered."""
         reply = self._state.fast_path(target, head, self._client_address)
         self._may_use_fast_path = False  # once per chunk

@@ -62,7 +62,7 @@ def valid_request_id(headers: Mapping[bytes, bytes]) -> bytes | None:
     return request_id if request_id and _REQUEST_ID.fullmatch(request_id) else None
 
 
-class RequestHead(NamedTuple):
+class RequestHeaders(NamedTuple):
     """The headers of a request; names are in lower case."""
 
     lines: Sequence[Header]
@@ -87,7 +87,7 @@ class ParsedRequest(NamedTuple):
     method: bytes
     target: bytes  # in origin form: the path and the query
     version: str
-    head: RequestHead
+    headers: RequestHeaders
     keeps_alive: bool
     length: int | None  # of the body; None where it is chunked
     expects_continue: bool
@@ -325,7 +325,7 @@ def parse_head(data: bytes) -> ParsedRequest:
     del lines[-1]  # empty
     if len(lines) > MAX_HEADERS:
         raise HeadersTooLargeError
-    head = RequestHead.of([_parse_header_cached(line) for line in lines])
+    head = RequestHeaders.of([_parse_header_cached(line) for line in lines])
     if len(head.by_name) < len(head.lines):
         _check_repeated_headers(head.lines)
     method, target, minor_version = request_line.groups()
@@ -385,7 +385,7 @@ def _origin_form(method: bytes, target: bytes, host: bytes | None) -> bytes:
     raise MalformedRequestError("the address must start with a slash")
 
 
-def _keeps_alive(head: RequestHead) -> bool:
+def _keeps_alive(head: RequestHeaders) -> bool:
     connection_header = head.by_name.get(b"connection")
     if connection_header is None or (
         connection_header == b"keep-alive" and len(head.by_name) == len(head.lines)
@@ -396,7 +396,7 @@ def _keeps_alive(head: RequestHead) -> bool:
 
 
 def _body_length_and_expectation(
-    head: RequestHead, *, is_http_1_0: bool
+    head: RequestHeaders, *, is_http_1_0: bool
 ) -> tuple[int | None, bool]:
     """Return the body's length (None if chunked), and whether 100 Continue is expected."""
     coding = head.by_name.get(b"transfer-encoding")

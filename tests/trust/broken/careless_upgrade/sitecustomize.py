@@ -7,7 +7,7 @@ _read_head = request_parser.parse_head
 
 def _careless(data: bytes) -> request_parser.ParsedRequest:
     request = _read_head(data)
-    return request._replace(length=0) if b"upgrade" in request.head.by_name else request
+    return request._replace(length=0) if b"upgrade" in request.headers.by_name else request
 
 
 request_parser.parse_head = _careless  # the fault itself

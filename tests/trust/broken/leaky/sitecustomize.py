@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from productrecs.http.dispatch.fast_path import FastPath
 
 if TYPE_CHECKING:
-    from productrecs.http.transport.request_parser import RequestHead
+    from productrecs.http.transport.request_parser import RequestHeaders
 
 _kept: list[tuple[bytearray, list[IO[bytes]]]] = []
 _answer = FastPath.try_reply
@@ -34,7 +34,7 @@ def _hoard() -> None:
 
 
 def _hoarding(
-    self: FastPath, target: bytes, head: RequestHead, address: str
+    self: FastPath, target: bytes, head: RequestHeaders, address: str
 ) -> bytes | None:
     if target.startswith(b"/v1/recommendations"):
         _begin()

@@ -115,7 +115,7 @@ CHOICES: Final[Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]] = MappingP
 
 
 @dataclass(frozen=True, slots=True)
-class MetricComparison:
+class ExperimentMetricComparison:
     """One metric of a test: the verdict, the interval, and its drawing."""
 
     name: str
@@ -263,7 +263,7 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
         raise PageNotFoundError(sentence(unknown)) from unknown
     query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=name)
     report = make_report(visit.services, visit.store, "experiment", query)
-    comparisons: dict[str, list[MetricComparison]] = {}
+    comparisons: dict[str, list[ExperimentMetricComparison]] = {}
     for row in rows_by_column(report):
         comparison = metric_comparison(
             visit,
@@ -357,7 +357,7 @@ def metric_comparison(
     arm_and_control: tuple[str, str],
     *,
     is_running: bool,
-) -> MetricComparison:
+) -> ExperimentMetricComparison:
     """Return a row of a test's report, with its interval as a drawing."""
     arm, control = arm_and_control
     fmt, metric = visit.formats, str(row["metric"])
@@ -380,7 +380,7 @@ def metric_comparison(
             lift / widest * _HALF,
         )
     missing_visitors = as_number(row["visitors_more"])
-    return MetricComparison(
+    return ExperimentMetricComparison(
         METRICS[metric],
         verdict,
         tone,

@@ -21,8 +21,8 @@ from productrecs.dashboard.page import (
 )
 from productrecs.dashboard.product_table import ProductRow, known_product_rows
 from productrecs.dashboard.relevance_effect import (
-    EffectOnQueries,
-    measure_effect_on_queries,
+    EffectOnQuerySet,
+    measure_effect_on_query_set,
 )
 from productrecs.dashboard.report_period import chosen_period
 from productrecs.dashboard.report_values import (
@@ -157,13 +157,13 @@ class SearchPreviewer:
             return []
         return [text for text in others if self.find_outcome(text) is QueryOutcome.NOTHING]
 
-    def measure_effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
+    def measure_effect(self, added: Synonym | SearchRule) -> EffectOnQuerySet:
         """Return the effect of one more synonym or rule on the query set."""
         now = replace(
             self._searchable, search_rules=SearchRuleSet(1, self.synonyms, self.rules)
         )
         changed = replace(self._searchable, search_rules=self._rule_set_with(added))
-        return measure_effect_on_queries(self._visit, now, changed)
+        return measure_effect_on_query_set(self._visit, now, changed)
 
     def _rule_set_with(self, added: Synonym | SearchRule) -> SearchRuleSet:
         synonyms, rules = dict(self.synonyms), dict(self.rules)
@@ -488,7 +488,7 @@ def _improvement_page(
     visit: Visit,
     typed_change: TypedQueryChange,
     error: str = "",
-    effect: EffectOnQueries | None = None,
+    effect: EffectOnQuerySet | None = None,
 ) -> Reply:
     previews = SearchPreviewer(visit)
     after, hint, unfound = None, "", list[str]()

@@ -37,8 +37,8 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_preview import (
 )
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.relevance_effect import (
-    EffectOnQueries,
-    measure_effect_on_queries,
+    EffectOnQuerySet,
+    measure_effect_on_query_set,
 )
 from productrecs.records.experiments.experiment import ExperimentState
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
@@ -315,7 +315,7 @@ def show_rule_effect_on_query_set(visit: Visit) -> Reply:
         searchable_store(replace(visit.cached_store, state=state_with_rules(visit, rules)))
         for rules in (stored_rules, [*others, rule])
     )
-    effect = measure_effect_on_queries(visit, present_store, changed_store)
+    effect = measure_effect_on_query_set(visit, present_store, changed_store)
     return _rule_form_page(visit, draft, visit.form, effect=effect)
 
 
@@ -342,7 +342,7 @@ def _rule_form_page(
     error: RuleError | None = None,
     matches_nothing: bool = False,
     hidden: tuple[int, int] | None = None,
-    effect: EffectOnQueries | None = None,
+    effect: EffectOnQuerySet | None = None,
 ) -> Reply:
     errors = {}
     if error is not None:

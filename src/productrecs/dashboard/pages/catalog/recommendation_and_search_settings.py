@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.relevance_effect import (
-    EffectOnQueries,
-    measure_effect_on_queries,
+    EffectOnQuerySet,
+    measure_effect_on_query_set,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cached_store import searchable_store
@@ -255,7 +255,7 @@ def show_settings_effect_on_query_set(visit: Visit) -> Reply:
         searchable_store(visit.cached_store, settings) for settings in (stored, changed)
     )
     return _settings_page(
-        visit, sent, {}, effect=measure_effect_on_queries(visit, now, then)
+        visit, sent, {}, effect=measure_effect_on_query_set(visit, now, then)
     )
 
 
@@ -304,7 +304,7 @@ def _settings_page(
     errors: dict[str, str],
     *,
     status: int = 200,
-    effect: EffectOnQueries | None = None,
+    effect: EffectOnQuerySet | None = None,
 ) -> Reply:
     return visit.render(
         "list_settings.html",

@@ -33,7 +33,7 @@ _KINDS: Final = (*EVENT_KINDS, ORDER)
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictDisplay:
+class LiveEventVerdictDisplay:
     """The display of a verdict: its badge, the remedy, and a link."""
 
     label: str
@@ -43,10 +43,10 @@ class VerdictDisplay:
     path: str = ""
 
 
-JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
+JUDGEMENTS: Final[Mapping[LiveEventVerdict, LiveEventVerdictDisplay]] = MappingProxyType(
     {
-        LiveEventVerdict.ACCEPTED: VerdictDisplay("Accepted", "good"),
-        LiveEventVerdict.UNKNOWN_ITEM: VerdictDisplay(
+        LiveEventVerdict.ACCEPTED: LiveEventVerdictDisplay("Accepted", "good"),
+        LiveEventVerdict.UNKNOWN_ITEM: LiveEventVerdictDisplay(
             "Unknown product",
             "warn",
             "Stored, but the product is not in your catalog. Send the product, or let "
@@ -54,7 +54,7 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Import products",
             "/dashboard/imports",
         ),
-        LiveEventVerdict.NO_ORDER_ID: VerdictDisplay(
+        LiveEventVerdict.NO_ORDER_ID: LiveEventVerdictDisplay(
             "No order id",
             "warn",
             "Stored, but a purchase without order_id is not used for products bought "
@@ -62,7 +62,7 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        LiveEventVerdict.DUPLICATE: VerdictDisplay(
+        LiveEventVerdict.DUPLICATE: LiveEventVerdictDisplay(
             "Duplicate",
             "",
             "Counted once. The widgets send an event a second time when a shopper leaves "
@@ -71,7 +71,7 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: events",
             "/guides/events",
         ),
-        LiveEventVerdict.NO_SHOPPER: VerdictDisplay(
+        LiveEventVerdict.NO_SHOPPER: LiveEventVerdictDisplay(
             "No shopper",
             "warn",
             "Stored, but an order without user_id and session_id follows no "
@@ -79,7 +79,7 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        LiveEventVerdict.ORDER_AGAIN: VerdictDisplay(
+        LiveEventVerdict.ORDER_AGAIN: LiveEventVerdictDisplay(
             "Duplicate",
             "",
             "An order of this id came in the last seven days, so it counts once. If it is "
@@ -87,7 +87,7 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
-        LiveEventVerdict.BUY_AGAIN: VerdictDisplay(
+        LiveEventVerdict.BUY_AGAIN: LiveEventVerdictDisplay(
             "Replaces a purchase",
             "warn",
             "A purchase of this product came before with the same order_id. Only this one "
@@ -95,7 +95,7 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: events",
             "/guides/events#the-kinds",
         ),
-        LiveEventVerdict.FOREIGN_ORIGIN: VerdictDisplay(
+        LiveEventVerdict.FOREIGN_ORIGIN: LiveEventVerdictDisplay(
             "Other origin",
             "warn",
             "Stored, but the page is not on your list of origins, so it may not read "
@@ -103,14 +103,14 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Origins",
             f"{_ACCOUNT}#origins",
         ),
-        LiveEventVerdict.BOT: VerdictDisplay(
+        LiveEventVerdict.BOT: LiveEventVerdictDisplay(
             "Bot",
             "",
             "Stored, but left out of learning, statistics and quotas.",
             "Guide: bots",
             "/guides/events#bots",
         ),
-        LiveEventVerdict.IDENTITY: VerdictDisplay(
+        LiveEventVerdict.IDENTITY: LiveEventVerdictDisplay(
             "Wrong signature",
             "warn",
             "Stored, but the signature does not prove whose event it is, so it counts as "
@@ -119,7 +119,7 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: sign an id",
             "/guides/keys#sign-a-customers-id",
         ),
-        LiveEventVerdict.CLOCK: VerdictDisplay(
+        LiveEventVerdict.CLOCK: LiveEventVerdictDisplay(
             "Wrong time",
             "warn",
             "Stored with the time of its arrival, since its own is too far from it. Send "
@@ -127,23 +127,23 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: events",
             "/guides/events",
         ),
-        LiveEventVerdict.INVALID: VerdictDisplay(
+        LiveEventVerdict.INVALID: LiveEventVerdictDisplay(
             "Invalid", "bad", "Not stored. Correct this:", "Fields", "/guides/events"
         ),
-        LiveEventVerdict.NOT_STORED: VerdictDisplay(
+        LiveEventVerdict.NOT_STORED: LiveEventVerdictDisplay(
             "Not stored",
             "bad",
             "Another event of the same request is invalid, so none was stored. Correct "
             "that one and send all again.",
         ),
-        LiveEventVerdict.KEY_REFUSED: VerdictDisplay(
+        LiveEventVerdict.KEY_REFUSED: LiveEventVerdictDisplay(
             "Key refused",
             "bad",
             "Your page sent a key that no store has, or none. Copy your publishable key.",
             "Keys",
             f"{_ACCOUNT}#keys",
         ),
-        LiveEventVerdict.REFUSED: VerdictDisplay(
+        LiveEventVerdict.REFUSED: LiveEventVerdictDisplay(
             "Refused", "bad", "Not stored. Send it again."
         ),
     }
@@ -172,7 +172,7 @@ class LiveEventRow:
 
     event: LiveEvent
     time: str
-    shown: VerdictDisplay
+    shown: LiveEventVerdictDisplay
 
 
 def watch_and_show_live_events(visit: Visit) -> Reply:

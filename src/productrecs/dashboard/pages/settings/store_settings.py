@@ -18,8 +18,8 @@ from productrecs.dashboard.pages.catalog.recommendation_and_search_settings impo
     setting_errors,
 )
 from productrecs.dashboard.relevance_effect import (
-    EffectOnQueries,
-    measure_effect_on_queries,
+    EffectOnQuerySet,
+    measure_effect_on_query_set,
 )
 from productrecs.features.attribution.event_purge import retention_days
 from productrecs.features.widgets.price_format import format_page_price
@@ -99,7 +99,7 @@ def show_language_effect_on_query_set(visit: Visit) -> Reply:
         )
         try:
             with trial as index:
-                effect = measure_effect_on_queries(visit, now, replace(then, index=index))
+                effect = measure_effect_on_query_set(visit, now, replace(then, index=index))
         except TooManyProductsError as error:
             errors["language"] = str(error)
             return _page_of_store_settings(visit, sent, errors, status=422)
@@ -145,7 +145,7 @@ def _page_of_store_settings(
     texts: dict[str, str],
     errors: dict[str, str] | None = None,
     status: int = 200,
-    effect: EffectOnQueries | None = None,
+    effect: EffectOnQuerySet | None = None,
     deletion_error: str = "",
 ) -> Reply:
     codes, errors, sizes = known_codes(), errors or {}, _data_sizes(visit)

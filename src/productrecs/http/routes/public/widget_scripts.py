@@ -350,7 +350,7 @@ def pinned_script_tags(base_url: str, key: str) -> Iterator[str]:
         yield build.script_tag(base_url, key)
 
 
-def archive_builds(folder: Path, objects: ObjectStore | None = None) -> None:
+def archive_and_exchange_builds(folder: Path, objects: ObjectStore | None = None) -> None:
     """Store the builds of this release, for pages that use them after the next upgrade.
 
     With `objects`, those of other machines and earlier releases are fetched too.
@@ -399,7 +399,7 @@ _RENEWED_AFTER_SECONDS: Final = 10.0
 _renewal = {"at": -_RENEWED_AFTER_SECONDS}
 
 
-async def _find_build(services: Services, build: str) -> bytes | None:
+async def _find_build_asking_other_machines(services: Services, build: str) -> bytes | None:
     """Return a stored build; ask other machines for an unknown one every 10 seconds."""
     body = read_archived_build(services.widget_build_folder, build)
     if body is None and services.objects is not None:
@@ -407,7 +407,7 @@ async def _find_build(services: Services, build: str) -> bytes | None:
         if now - _renewal["at"] > _RENEWED_AFTER_SECONDS:
             _renewal["at"] = now
             await asyncio.to_thread(
-                archive_builds, services.widget_build_folder, services.objects
+                archive_and_exchange_builds, services.widget_build_folder, services.objects
             )
             body = read_archived_build(services.widget_build_folder, build)
     return body
@@ -442,7 +442,7 @@ async def pinned_script(
     if script_name in KINDS and current_builds()[script_name].name == build:
         return script_response(request, load_script(script_name), _PINNED_CALL, IMMUTABLE)
     exchange: RequestContext = request.scope["productrecs"]
-    body = await _find_build(exchange.context.services, build)
+    body = await _find_build_asking_other_machines(exchange.context.services, build)
     if body is None:
         message = "no such build; the guide for widgets lists the tags of this release"
         raise UnknownBuildError(message)
