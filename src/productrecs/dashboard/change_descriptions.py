@@ -310,19 +310,14 @@ def _snapshot_experiments(visit: Visit) -> SnapshotEntries:
         )
 
 
-def _snapshot_members(visit: Visit) -> SnapshotEntries:
+def _snapshot_team(visit: Visit) -> SnapshotEntries:
     with visit.database.reading() as connection:
         members = UserRepository(connection, visit.store.store_id).all()
+        repository = InvitationRepository(connection, visit.store.store_id)
+        invitations = repository.all(visit.system_ms)
     for member in members:
         name = member.email or f"Owner of {visit.store.domain}"
         yield ("member", member.user_id), {"": name, "Role": member.role.label}
-
-
-def _snapshot_team(visit: Visit) -> SnapshotEntries:
-    yield from _snapshot_members(visit)
-    with visit.database.reading() as connection:
-        repository = InvitationRepository(connection, visit.store.store_id)
-        invitations = repository.all(visit.system_ms)
     for invitation in invitations:
         name = invitation.email or "Anybody with the link"
         yield (

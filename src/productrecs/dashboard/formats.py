@@ -110,12 +110,12 @@ class Formats:
         if isinstance(value, bool):
             return "yes" if value else "no"
         if not isinstance(value, int | float):
-            return self._text(str(value), unit)
+            return self._format_text_value(str(value), unit)
         if unit in {"money", "share"}:
             return self.money(value) if unit == "money" else self.share(value)
         return self.number(value, 0 if unit == "count" or value == int(value) else 1)
 
-    def _text(self, value: str, unit: str) -> str:
+    def _format_text_value(self, value: str, unit: str) -> str:
         if unit != "time":
             return self.day(value) if unit == "day" else value
         return self.time(int(datetime.fromisoformat(value).timestamp() * 1000))

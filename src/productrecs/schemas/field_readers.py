@@ -258,7 +258,7 @@ def list_validator(maximum: int, null: tuple[()] | None = ()) -> BeforeValidator
     The length is checked before any member, so a huge list is rejected at no cost.
     """
 
-    def check(value: object) -> object:
+    def check_list(value: object) -> object:
         if value is None:
             return null
         if not isinstance(value, list | tuple):
@@ -267,7 +267,7 @@ def list_validator(maximum: int, null: tuple[()] | None = ()) -> BeforeValidator
             raise too_long_error(maximum, len(value))
         return value
 
-    return BeforeValidator(check)
+    return BeforeValidator(check_list)
 
 
 def too_long_error(maximum: int, actual: int) -> PydanticKnownError:

@@ -63,7 +63,7 @@ def _setting_reader(name: str, longest: int) -> Callable[[object], str | None]:
     """Return a reader of a store's setting; None without one, which leaves it unchanged."""
     read_text = text_reader(longest, None)
 
-    def read(value: object) -> str | None:
+    def read_setting(value: object) -> str | None:
         text = read_text(value)
         if text is None:
             return None
@@ -72,7 +72,7 @@ def _setting_reader(name: str, longest: int) -> Callable[[object], str | None]:
         except SettingError as error:
             raise PydanticCustomError(name, str(error)) from error
 
-    return read
+    return read_setting
 
 
 _Address = Annotated[

@@ -34,7 +34,7 @@ def download_report_csv(visit: Visit) -> Reply:
         query_of_rows, where=sale_filters(visit), test=query["test"] or None
     )
     report = make_report(visit.services, visit.store, name, query_of_rows)
-    file_name = _file_name(name, query_of_rows)
+    file_name = _csv_file_name(name, query_of_rows)
     return Reply(
         body=spreadsheet_csv(report, Formats.of(visit.store.settings).prices.point),
         media_type="text/csv; charset=utf-8",
@@ -67,7 +67,7 @@ def spreadsheet_csv(report: Report, point: str) -> bytes:
     return report_to_csv(rounded, separator).encode("utf-8-sig")
 
 
-def _file_name(name: str, query: ReportQuery) -> str:
+def _csv_file_name(name: str, query: ReportQuery) -> str:
     """Return a name with the days of the report, and of an order sheet the supplier."""
     if name not in FORECASTS | CUSTOMERS:
         return f"{name}-{query.first_day}-{query.last_day}.csv"

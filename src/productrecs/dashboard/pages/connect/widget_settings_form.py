@@ -134,7 +134,7 @@ def grouped_form_fields(
     saved_settings = saved.settings
     defaults = resolve_settings(widget_type, {}, store)
 
-    def field(name: str) -> WidgetFormField:
+    def build_form_field(name: str) -> WidgetFormField:
         setting = BY_NAME[name]
         typed = (
             _format_field(setting, saved_settings.get(name))
@@ -146,13 +146,13 @@ def grouped_form_fields(
             _WORDS[name][0],
             _field_kind(setting),
             typed,
-            _default_text(setting, defaults[name]),
+            _default_value_text(setting, defaults[name]),
             _WORDS[name][1],
             errors.get(name, ""),
             _field_choices(setting, typed),
         )
 
-    return [(title, [field(name) for name in names]) for title, names in _GROUPS]
+    return [(title, [build_form_field(name) for name in names]) for title, names in _GROUPS]
 
 
 def has_no_title(saved: WidgetConfig, form: SubmittedFields | None) -> bool:
@@ -256,7 +256,7 @@ def _format_field(setting: WidgetSetting, value: object) -> str:
     return str(value)
 
 
-def _default_text(setting: WidgetSetting, value: object) -> str:
+def _default_value_text(setting: WidgetSetting, value: object) -> str:
     if setting.kind is WidgetSettingType.TEXTS:
         return ""
     return "the page's own" if value is None else _format_setting_value(value)

@@ -300,7 +300,7 @@ async def store_events_of_body(
     del groups  # parsed events take up to 100 times the size of the body
     await write
     context.process_metrics.add(CounterMetric.EVENTS, count)
-    host = _host_of(headers.get(b"origin", b""))
+    host = _host_of_origin(headers.get(b"origin", b""))
     if host:
         used_at_ms = context.services.system_clock()
         use = KeyUse(store.store_id, PAGES_KEY_ID, used_at_ms, host)
@@ -308,7 +308,7 @@ async def store_events_of_body(
     return OK if not warnings else _encode({"ok": True, "warnings": warnings})
 
 
-def _host_of(origin: bytes) -> str:
+def _host_of_origin(origin: bytes) -> str:
     """Return the host of a page's origin; "" if it has none."""
     try:
         return urlsplit(origin.decode("ascii")).hostname or ""
