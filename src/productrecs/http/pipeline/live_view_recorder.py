@@ -103,10 +103,10 @@ class LiveViewRecorder:
     def record_request(
         self,
         sender: EventRequestContext,
-        data: bytes,
+        body: bytes,
         error: ProductRecsError | None = None,
     ) -> None:
-        """Record a request with `data`; `error` is the reason why it was refused."""
+        """Record a request with `body`; `error` is the reason why it was refused."""
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
         problems = (
@@ -117,7 +117,7 @@ class LiveViewRecorder:
             store_id=sender.store_id,
             at_ms=sender.at_ms,
             client=client_hash(sender.store_id, address, agent),
-            data=data,
+            data=body,
             is_foreign=sender.is_foreign,
             problems=problems,
             refusal="" if error is None or problems else str(error),

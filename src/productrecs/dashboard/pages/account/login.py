@@ -195,13 +195,15 @@ def start_session_and_redirect(
     return replace(reply, cookies=cookies)
 
 
-def _several_stores_page(visit: Visit, logins: list[DashboardUser], name: str) -> Reply:
+def _several_stores_page(
+    visit: Visit, logins: list[DashboardUser], typed_email: str
+) -> Reply:
     """List the stores of logins that match, and that two second factors hold apart."""
     stores = [visit.context.accounts.by_id(login.store_id) for login in logins]
     domains = sorted(store.domain for store in stores if store is not None)
     message = (
-        f"{name} owns several stores. Log in with the domain of login instead of the "
-        f"e-mail: {', '.join(domains)}."
+        f"{typed_email} owns several stores. Log in with the domain of login instead of "
+        f"the e-mail: {', '.join(domains)}."
     )
     return _login_page(visit, status=422, error=message, name=domains[0] if domains else "")
 

@@ -128,8 +128,10 @@ def show_customer(visit: Visit) -> Reply:
         return show_customers(visit, error=str(error), typed=name)
 
 
-def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:
-    names, records = _find_ids_and_records(visit, name)
+def _customer_page(
+    visit: Visit, shopper_id: str, error: str = "", typed: str = ""
+) -> Reply:
+    names, records = _find_ids_and_records(visit, shopper_id)
     dated_records = [record for record in records if "timestamp" in record]
     dated_records.sort(key=lambda record: str(record["timestamp"]), reverse=True)
     counts = Counter(str(record["record"]) for record in records)
@@ -139,8 +141,8 @@ def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") ->
     return visit.render(
         "customer.html",
         status=422 if error else 200,
-        title=f"Customer {name}",
-        name=name,
+        title=f"Customer {shopper_id}",
+        name=shopper_id,
         names=names,
         known=row,
         segments=SEGMENTS,

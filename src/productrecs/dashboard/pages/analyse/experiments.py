@@ -256,12 +256,12 @@ def change_test(visit: Visit) -> Reply:
     return visit.redirect(f"{_TEST_PATH}?test={name}", message)
 
 
-def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
+def _test_page(visit: Visit, test_name: str, error: str = "") -> Reply:
     try:
-        test = _editor(visit).find(name)
+        test = _editor(visit).find(test_name)
     except UnknownExperimentError as unknown:
         raise PageNotFoundError(sentence(unknown)) from unknown
-    query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=name)
+    query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=test_name)
     report = make_report(visit.services, visit.store, "experiment", query)
     comparisons: dict[str, list[ExperimentMetricComparison]] = {}
     for row in rows_by_column(report):
@@ -284,7 +284,7 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
     return visit.render(
         "experiment.html",
         status=422 if error else 200,
-        title=f"Test {name}",
+        title=f"Test {test_name}",
         test=test,
         subject=subject_of(test.content),
         state=STATES[test.state],

@@ -235,13 +235,15 @@ def show_attributed_orders(visit: Visit) -> Reply:
 
 
 def _row_with_orders_link(
-    period: ReportPeriod, row: dict[str, ReportValue], names: tuple[str, ...]
+    period: ReportPeriod, row: dict[str, ReportValue], group_columns: tuple[str, ...]
 ) -> dict[str, object]:
-    if names == ("day",):
+    if group_columns == ("day",):
         day = str(row["day"])
         link = f"{ORDERS_PATH}?{urlencode({'from': day, 'until': day})}"
     else:
-        where = {name: "" if row[name] is None else str(row[name]) for name in names}
+        where = {
+            name: "" if row[name] is None else str(row[name]) for name in group_columns
+        }
         link = period.link(ORDERS_PATH, **where)
     return {**row, "orders_link": link}
 

@@ -253,10 +253,10 @@ def save_or_delete_judgement(visit: Visit) -> Reply:
     return visit.redirect(f"{_query_address(text)}#p-{number}", "Judged.")
 
 
-def _query_page(visit: Visit, template: str, text: str) -> Reply:
+def _query_page(visit: Visit, template: str, query_text: str) -> Reply:
     with visit.database.reading() as connection:
         repository = RelevanceRepository(connection, visit.store.store_id)
-        query = find_query(visit.store, repository.queries(), text)
+        query = find_query(visit.store, repository.queries(), query_text)
         judgements = [] if query is None else repository.judgements(query.intent)
     if query is None:
         message = "This query is not in the set. Add it on the page Search relevance."

@@ -332,9 +332,9 @@ def unpublish_archive_or_remove_look(visit: Visit) -> Reply:
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
 
 
-def _find_look(visit: Visit, text: str) -> Look:
+def _find_look(visit: Visit, look_id: str) -> Look:
     try:
-        return look_editor_of(visit).get(parse_row_number(text))
+        return look_editor_of(visit).get(parse_row_number(look_id))
     except UnknownLookError as error:
         message = "There is no such look in your store."
         raise PageNotFoundError(message) from error

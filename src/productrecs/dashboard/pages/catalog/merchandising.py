@@ -319,8 +319,8 @@ def show_rule_effect_on_query_set(visit: Visit) -> Reply:
     return _rule_form_page(visit, draft, visit.form, effect=effect)
 
 
-def _find_rule(visit: Visit, text: str) -> Rule:
-    rule_id = parse_row_number(text)
+def _find_rule(visit: Visit, typed_id: str) -> Rule:
+    rule_id = parse_row_number(typed_id)
     for rule in rule_editor_of(visit).all():
         if rule.rule_id == rule_id:
             return rule

@@ -60,11 +60,11 @@ class TranslationEntry(NamedTuple):
         return f"{self.context}{_CONTEXT}{self.text}" if self.context else self.text
 
 
-def parse_po_file(text: str) -> list[TranslationEntry]:
+def parse_po_file(content: str) -> list[TranslationEntry]:
     """Return the entries of a `.po` or `.pot` file that has no plural forms."""
     return [
         _parse_po_entry(block)
-        for block in re.split(r"\n\s*\n", text)
+        for block in re.split(r"\n\s*\n", content)
         if "\nmsgid " in f"\n{block}"
     ]
 

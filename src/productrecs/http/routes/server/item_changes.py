@@ -194,7 +194,7 @@ async def delete_item(
     return json_reply({"ok": True, "id": item_id_in_path})
 
 
-def parse_push(data: bytes, warnings: BodyWarnings | None = None) -> list[PackedItemPatch]:
+def parse_push(body: bytes, warnings: BodyWarnings | None = None) -> list[PackedItemPatch]:
     """Return the items of a body, decoded item by item.
 
     `warnings` counts what looks wrong in them.
@@ -203,10 +203,10 @@ def parse_push(data: bytes, warnings: BodyWarnings | None = None) -> list[Packed
         TooManyItemsError: when it has more than 1000.
         BodyError: when it is not JSON, or does not match the schema.
     """
-    items = split_item_list(data, MAX_ITEMS)
+    items = split_item_list(body, MAX_ITEMS)
     if items is not None:
         return parse_and_pack_items(items, warnings)
-    return [PackedItemPatch.of(item) for item in parse_items(parse_json(data), warnings)]
+    return [PackedItemPatch.of(item) for item in parse_items(parse_json(body), warnings)]
 
 
 class _ParsedPush(NamedTuple):

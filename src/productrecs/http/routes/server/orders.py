@@ -115,11 +115,11 @@ async def receive_order(request: Request) -> Response:
 
 
 async def _store_order_with_warnings(
-    exchange: "RequestContext", scope: "Scope", data: bytes, claim: ByteClaim
+    exchange: "RequestContext", scope: "Scope", body_bytes: bytes, claim: ByteClaim
 ) -> tuple["OrderReceipt", list[str]]:
     """Return the receipt of the order in a body, once it is on the disk; and warnings."""
     context, caller = exchange.context, exchange.known_caller
-    body = parse_json(data)
+    body = parse_json(body_bytes)
     order = parse_order(
         body,
         context.clock(),
@@ -143,7 +143,7 @@ async def _store_order_with_warnings(
 
 def _record_order_for_live_view(
     request: Request,
-    data: bytes,
+    body: bytes,
     error: ProductRecsError | None = None,
     *,
     is_repeated: bool = False,
@@ -160,4 +160,4 @@ def _record_order_for_live_view(
         is_order=True,
         is_repeated=is_repeated,
     )
-    context.live_view_recorder.record_request(sender, data, error)
+    context.live_view_recorder.record_request(sender, body, error)

@@ -133,17 +133,21 @@ _CONTROL: Final = re.compile(
 _decode: Callable[[bytes], Any] = msgspec.json.Decoder(_plain_event_type()).decode
 
 
-def parse_event_fast(data: bytes) -> list[NewEvent] | None:
+def parse_event_fast(body_bytes: bytes) -> list[NewEvent] | None:
     """Return the events of a plain single-event body, or None.
 
     After None, `parse_events_with_indexes` decides: the body may be right in an unusual
     form (unknown fields, ids as numbers, an array of events) or wrong.
     """
     # one object cannot nest its fields deeply
-    if data.count(b"{") != 1 or data.count(b"[") > _MAX_ARRAYS or _CONTROL.search(data):
+    if (
+        body_bytes.count(b"{") != 1
+        or body_bytes.count(b"[") > _MAX_ARRAYS
+        or _CONTROL.search(body_bytes)
+    ):
         return None
     try:
-        body = _decode(data)
+        body = _decode(body_bytes)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     kind = EVENT_KINDS.get(body.event)
@@ -254,7 +258,7 @@ async def record_events(request: Request) -> Response:
 async def store_events_of_body(
     context: ProcessContext,
     store: Store,
-    data: bytes,
+    body: bytes,
     claim: ByteClaim,
     headers: Mapping[bytes, bytes],
     peer: str,
@@ -272,11 +276,11 @@ async def store_events_of_body(
     """
     cached_store = context.stores.get(store) or await context.stores.open(store)
     body_warnings = BodyWarnings()
-    if len(data) <= EVENT_LIMIT:
-        groups = _parse_events_by_object(data, body_warnings)
+    if len(body) <= EVENT_LIMIT:
+        groups = _parse_events_by_object(body, body_warnings)
     else:  # parsing a large body would block the event loop
         groups = await asyncio.get_running_loop().run_in_executor(
-            context.parser_pool, _parse_events_by_object, data, body_warnings
+            context.parser_pool, _parse_events_by_object, body, body_warnings
         )
     groups, checks = _verify_identities(groups, store.secrets, context.clock())
     identity_warning_texts = identity_warnings(
@@ -316,7 +320,7 @@ def _host_of_origin(origin: bytes) -> str:
         return ""
 
 
-def _parse_events_by_object(data: bytes, warnings: BodyWarnings) -> Groups:
+def _parse_events_by_object(body_bytes: bytes, warnings: BodyWarnings) -> Groups:
     """Return the events of a body, a group for each of its objects.
 
     `warnings` counts what looks wrong in them.
@@ -324,11 +328,11 @@ def _parse_events_by_object(data: bytes, warnings: BodyWarnings) -> Groups:
     Raises:
         BodyError: when it does not match the schema.
     """
-    fast = parse_event_fast(data)
+    fast = parse_event_fast(body_bytes)
     if fast is not None:
         groups = [fast]
     else:
-        body = parse_json(data)
+        body = parse_json(body_bytes)
         events, sources = parse_events_with_indexes(body)
         for member in body if isinstance(body, list) else (body,):
             warnings.count_unknown_fields(EventBody, member)

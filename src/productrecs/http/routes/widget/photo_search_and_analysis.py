@@ -111,10 +111,10 @@ async def _read_photo_and_reply(
 def _photo_search_body(
     context: ProcessContext,
     cached_store: CachedStore,
-    data: bytes,
+    body: bytes,
     photo_client: PhotoWorkerClient,
 ) -> bytes:
-    photo = parse_photo_search(parse_json(data))
+    photo = parse_photo_search(parse_json(body))
     catalog, in_force = cached_store.state.catalog, cached_store.state.rules_in_force
     visible = catalog.visible(context.clock(), hide_sold_out=photo.in_stock)
     if in_force is not None:
@@ -161,10 +161,10 @@ async def analyse_photo(request: Request, price_list: PriceListQuery = "") -> Re
 def _photo_analysis_body(
     context: ProcessContext,
     cached_store: CachedStore,
-    data: bytes,
+    body: bytes,
     photo_client: PhotoWorkerClient,
 ) -> bytes:
-    photo = parse_photo_data(parse_json(data))
+    photo = parse_photo_data(parse_json(body))
     try:
         state = cached_store.state
         visible = state.eligible(context.clock(), ListKind.PRODUCT).visible

@@ -161,17 +161,17 @@ async def answer_config(
 
 
 def _config_and_settings_in_price_list(
-    config: WidgetConfig, settings: StoreSettings, name: str
+    config: WidgetConfig, settings: StoreSettings, list_name: str
 ) -> tuple[WidgetConfig, StoreSettings]:
     """Return the config and settings with the list, and with its currency if it has one."""
     try:
-        currency = parse_list_name(name).currency or settings.currency
+        currency = parse_list_name(list_name).currency or settings.currency
     except PriceListNameError as error:
         problem = ValidationProblem(
-            ("query", "price_list"), str(error), "unknown_price_list", name
+            ("query", "price_list"), str(error), "unknown_price_list", list_name
         )
         raise BodyError([problem]) from error
-    widget_settings = {**config.settings, "price_list": name}
+    widget_settings = {**config.settings, "price_list": list_name}
     if currency != settings.currency:
         widget_settings.pop("currency", None)
         settings = replace(settings, currency=currency, price_format="")
