@@ -36,7 +36,7 @@ from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.storage.sql.server_clock import ServerClock
-from productrecs.storage.sql.storage_usage import DataKind, Sizes, measure_stored_bytes
+from productrecs.storage.sql.storage_usage import DataKind, Sizes, measure_stored_data
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.stored_secret_cipher import KEY_FILE, StoredSecretCipher
 from productrecs.training.installed_models import InstalledModels
@@ -250,7 +250,7 @@ def measure_data(services: Services) -> Sizes:
         DataKind.PHOTOS: (services.visual_model_folder,),
     }
     impression = int(EventKind.REC_IMPRESSION)
-    return measure_stored_bytes(services.database, folders, impression, services.clock())
+    return measure_stored_data(services.database, folders, impression, services.clock())
 
 
 def with_installed_detectors(settings: Settings) -> Settings:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.clock import HOUR_MS
-from productrecs.storage.jobs.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs_by_state
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.store_jobs import StoreJobs
@@ -99,7 +99,7 @@ def test_a_replay_is_started_and_shown(office: Office, shop: Filled) -> None:
     assert member.post(f"{PAGE}/replay").status == 303
 
     with office.services.database.reading() as connection:
-        waiting = count_jobs(connection, shop.store.store_id)[JobState.QUEUED]
+        waiting = count_jobs_by_state(connection, shop.store.store_id)[JobState.QUEUED]
     assert waiting >= 1
     job: Any = type("Job", (), {"store_id": shop.store.store_id})()
     StoreJobs(office.services).replay_earning_weights_of_store(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.jobs.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs_by_state
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
@@ -134,4 +134,4 @@ def test_unconfirmed_orders_are_left_out_by_one_click(office: Office, shop: Fill
     assert "Leave these out" not in shown
     assert member.post("/dashboard/impact/leave-out", what="excess").status == 303
     with office.services.database.reading() as connection:
-        assert count_jobs(connection, shop.store.store_id)[JobState.QUEUED] == 1
+        assert count_jobs_by_state(connection, shop.store.store_id)[JobState.QUEUED] == 1

@@ -20,7 +20,7 @@ from productrecs.features.search.relevance.relevance_monitoring import (
     unresolved_alarm,
 )
 from productrecs.report_registry import make_report
-from productrecs.storage.jobs.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs_by_state
 from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuseRepository,
     MisuseKind,
@@ -149,7 +149,7 @@ def _feed_alerts(visit: Visit) -> Iterator[DashboardAlert]:
 
 def _failed_job_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     with visit.database.reading() as connection:
-        failed = count_jobs(connection, visit.store.store_id)[JobState.DEAD]
+        failed = count_jobs_by_state(connection, visit.store.store_id)[JobState.DEAD]
     if failed:
         what = "job has" if failed == 1 else "jobs have"
         text = f"{failed} background {what} failed, such as an import or a training."

@@ -123,7 +123,7 @@ def load_store(
     reader = services.database.raw_reader()
     try:
         versions = view_versions_by_store(reader, [store.store_id]).get(store.store_id)
-        services.snapshots.wait(_serving_snapshots(store.store_id, versions))
+        services.snapshots.wait_until_ready(_serving_snapshots(store.store_id, versions))
         refresh_changed_views(services, store.store_id, cached_store, reader, versions)
     finally:
         reader.close()
@@ -188,7 +188,7 @@ def refresh_changed_views(
     snapshots = _serving_snapshots(store_id, versions)
     are_ready = all(map(services.snapshots.is_ready_or_request_fetch, snapshots))
     cached_store.lacks_models = not cached_store.state.models.model_id and any(
-        map(services.snapshots.is_missing, snapshots)
+        map(services.snapshots.is_only_on_other_machine, snapshots)
     )
     cached_store.versions = (
         versions if are_ready else None
@@ -247,7 +247,7 @@ def _open_models_or_enqueue_training(
         return
     _load_models_or_refuse(cached_store, models_folder(services.models, store_id), model_id)
     if cached_store.refused_model == model_id:
-        if snapshots.discard_and_refetch_once(name):
+        if snapshots.discard_damaged_once(name):
             cached_store.refused_model = ""  # a damaged local copy is fetched again
         else:
             _enqueue_training(services, store_id)

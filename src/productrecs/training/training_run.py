@@ -86,7 +86,7 @@ def train_store(
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
             model_id = publish_arrays(folder, arrays, facts, head.model_id)
         snapshot = SnapshotName(store.store_id, MODELS, model_id)
-        deps.snapshots.publish(snapshot, head.model_id)
+        deps.snapshots.upload_model(snapshot, head.model_id)
         model = TrainedModelRecord(
             model_id=model_id,
             applied_seq=head.seq,

@@ -22,7 +22,7 @@ def rebuild_missing_snapshots(services: Services) -> None:
     ):
         for store in serving_snapshots(transaction):
             for kind, name in store.names().items():
-                if not services.snapshots.is_missing(name):
+                if not services.snapshots.is_only_on_other_machine(name):
                     continue
                 if kind == MODELS:
                     services.queue.enqueue(transaction, NewJob(store.store_id, "train"))

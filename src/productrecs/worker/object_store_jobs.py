@@ -74,7 +74,7 @@ class ObjectStoreJobs:
     def _upload_missing(self, shared: SnapshotStore, name: SnapshotName) -> None:
         """Upload a serving model from before the object store was set."""
         if self.services.snapshots.is_local(name) and not shared.has(name):
-            self.services.snapshots.publish(name, None, keep=True)
+            self.services.snapshots.upload_model(name, None, keep_on_failure=True)
 
 
 def _serving_snapshots(services: Services) -> list[ServingSnapshots]:

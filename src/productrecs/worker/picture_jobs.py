@@ -211,7 +211,9 @@ class PictureJobs:
         except StoreDeletedError:
             self._switching.pop(store_id, None)
             raise
-        self._services.snapshots.fetch(SnapshotName(store_id, PICTURES, visual_id))
+        self._services.snapshots.fetch_if_not_local(
+            SnapshotName(store_id, PICTURES, visual_id)
+        )
         return served_embedder(self._services.visual_model_folder, store_id, visual_id)
 
     def _begin_switch(self, store_id: StoreId, describers: StoreDescribers) -> None:

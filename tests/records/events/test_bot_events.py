@@ -9,7 +9,7 @@ from productrecs.records.events.repository import BOT_RETENTION_MS, EventReposit
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
-from productrecs.storage.sql.store_counters_and_versions import log_head
+from productrecs.storage.sql.store_counters_and_versions import log_seq_and_losses
 from productrecs.storage.sql.tables import bot_events, event_columns, events
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, read_log
@@ -59,7 +59,7 @@ def test_an_inhuman_rate_takes_the_last_minutes_of_its_shopper_along(
     send(database, store_id, view("a"), linked, now=NOON - DAY_MS)
     send(database, store_id, view("a"), view("b", "s_2"), linked, now=NOON - MINUTE_MS)
     reader = database.raw_reader()
-    before = log_head(reader, store_id)[1]
+    before = log_seq_and_losses(reader, store_id)[1]
 
     send(database, store_id, view("c", bot=INHUMAN_RATE))
 
@@ -69,9 +69,9 @@ def test_an_inhuman_rate_takes_the_last_minutes_of_its_shopper_along(
         ("c_1", INHUMAN_RATE),
         ("s_1", INHUMAN_RATE),
     ]
-    moved = log_head(reader, store_id)[1]
+    moved = log_seq_and_losses(reader, store_id)[1]
     send(database, store_id, view("d", bot=INHUMAN_RATE))  # nothing left to move
-    assert (before, moved, log_head(reader, store_id)[1]) == (0, 1, 1)
+    assert (before, moved, log_seq_and_losses(reader, store_id)[1]) == (0, 1, 1)
     reader.close()
 
 

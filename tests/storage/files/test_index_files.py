@@ -34,7 +34,7 @@ def words(tmp_path: Path) -> Path:
 
 def sealed(words: Path) -> tuple[IndexFolder, IndexManifest]:
     folder = IndexFolder(words.parent.parent)
-    return folder, folder.publish(
+    return folder, folder.publish_with_checksums(
         IndexManifest(words.parent.name, "1", "en", "en", 1, 1, 1)
     )
 
@@ -43,7 +43,7 @@ def test_a_merge_that_was_being_written_is_no_damage_afterwards(words: Path) -> 
     folder, seal = sealed(words)
     (words / f"{MERGING}.idx").write_bytes(b"half of it, and the rest")
 
-    folder.check_files(seal)
+    folder.verify_checksums(seal)
 
     assert list(seal.files or {}) == [f"words/{COMMITTED.replace('-', '')}.idx"]
 
@@ -53,4 +53,4 @@ def test_control_a_committed_file_that_changed_is_damage(words: Path) -> None:
     (words / f"{COMMITTED.replace('-', '')}.idx").write_bytes(b"other")
 
     with pytest.raises(DamagedIndexError):
-        folder.check_files(seal)
+        folder.verify_checksums(seal)

@@ -11,7 +11,7 @@ import pytest
 from productrecs.storage.files.model_files import (
     Arrays,
     BrokenModelError,
-    array_files_by_digest,
+    large_array_files_by_digest,
     open_arrays,
     publish_arrays,
     remove_other_models,
@@ -39,7 +39,7 @@ def test_a_published_model_reads_back_as_it_was(tmp_path: Path) -> None:
         assert np.array_equal(arrays[name], array)
         assert arrays[name].ctypes.data % 64 == 0
         assert not arrays[name].flags.writeable
-    [(digest, file)] = array_files_by_digest(tmp_path / model_id).items()
+    [(digest, file)] = large_array_files_by_digest(tmp_path / model_id).items()
     assert hashlib.sha256(file.read_bytes()).hexdigest() == digest
 
 

@@ -71,7 +71,7 @@ class SnapshotMachine:
             self.folder / MODELS / store_id, arrays, {"store_id": store_id}, serving
         )
         name = SnapshotName(store_id, MODELS, model)
-        self.cache.publish(name, serving)
+        self.cache.upload_model(name, serving)
         return name
 
     def value(self, name: SnapshotName) -> int:
@@ -98,7 +98,7 @@ def test_a_model_trained_on_one_machine_is_served_by_another(
     trainer, reader = two_machines(tmp_path, object_address)
     first = trainer.train(1)
     second = trainer.train(2, first.name)
-    reader.cache.wait([first, second])
+    reader.cache.wait_until_ready([first, second])
 
     assert [reader.value(one) for one in (first, second)] == [1, 2]
     # The large array did not change: it is uploaded once, and linked on the other machine.
@@ -131,7 +131,7 @@ def test_a_store_gets_no_snapshot_of_another(tmp_path: Path, object_address: str
 
     with pytest.raises(MissingObjectError):
         trainer.store.read_manifest(moved)
-    reader.cache.wait([name])
+    reader.cache.wait_until_ready([name])
     assert reader.value(name) == 1
     trainer.store.objects.put(moved.key, trainer.store.objects.get(name.key))
     with pytest.raises(DamagedObjectError, match="is of"):
@@ -160,13 +160,13 @@ def test_a_damaged_object_is_refused(
     whole = objects.get(key)
     objects.put(key, DAMAGE[how](whole))
 
-    reader.cache.wait([name])
+    reader.cache.wait_until_ready([name])
 
     assert reader.cache.is_refused(name)
     assert not (reader.folder / MODELS / ONE / name.name).exists()
     objects.put(key, whole)
     repaired = SnapshotMachine.at(tmp_path / "two", ObjectStore(object_address))
-    repaired.cache.wait([name])
+    repaired.cache.wait_until_ready([name])
     assert repaired.value(name) == 1
 
 
@@ -176,15 +176,15 @@ def test_a_damaged_local_copy_is_fetched_again_once(
 ) -> None:
     trainer, reader = two_machines(tmp_path, object_address)
     name = trainer.train(7)
-    reader.cache.wait([name])
+    reader.cache.wait_until_ready([name])
     copy = reader.folder / MODELS / ONE / name.name
     (copy / "model.bin").write_bytes(b"damage")
 
-    assert reader.cache.discard_and_refetch_once(name)
-    reader.cache.wait([name])
+    assert reader.cache.discard_damaged_once(name)
+    reader.cache.wait_until_ready([name])
 
     assert reader.value(name) == 7
-    assert not reader.cache.discard_and_refetch_once(name)
+    assert not reader.cache.discard_damaged_once(name)
 
 
 class CutObjects(ObjectStore):
@@ -222,7 +222,7 @@ def test_an_upload_that_is_cut_leaves_no_snapshot(
     ]
     reader = SnapshotMachine.at(tmp_path / "two", ObjectStore(object_address))
     trainer.store.purge(ONE, {MODELS: serving.name}, grace_seconds=0)
-    reader.cache.wait([serving])
+    reader.cache.wait_until_ready([serving])
     assert reader.value(serving) == 1
     assert len(keys(trainer)) == 3  # a manifest, a pack, a large array
 
@@ -246,7 +246,7 @@ def test_a_purge_keeps_what_a_reader_may_still_fetch(
     assert len(kept) == 2  # the serving and the previous one
     for name in names:
         if name.name in kept:
-            reader.cache.wait([name])
+            reader.cache.wait_until_ready([name])
             assert reader.value(name) == names.index(name)
     assert trainer.store.purge(ONE, serving, grace_seconds=0) == 0
 
@@ -273,7 +273,7 @@ def test_two_workers_that_publish_at_once_both_leave_whole_models(
     names = [one.train(1, serving.name), other.train(2, serving.name)]
 
     reader = SnapshotMachine.at(tmp_path / "three", ObjectStore(object_address))
-    reader.cache.wait(names)
+    reader.cache.wait_until_ready(names)
 
     assert [reader.value(name) for name in names] == [1, 2]
 
@@ -290,7 +290,7 @@ def test_an_erasure_removes_older_models_at_once(
     trainer.cache.remove_other_uploaded_models(ONE, second.name)
 
     assert not trainer.store.has(first)
-    reader.cache.wait([second, untouched])
+    reader.cache.wait_until_ready([second, untouched])
     assert (reader.value(second), reader.value(untouched)) == (2, 3)
 
 
@@ -309,19 +309,19 @@ def test_without_the_object_store_readers_serve_on_and_recover(
     reader = SnapshotMachine.at(tmp_path / "two", objects)
     began = time.monotonic()
 
-    reader.cache.wait([name], 30)
+    reader.cache.wait_until_ready([name], 30)
 
     assert time.monotonic() - began < 10
     assert not reader.cache.is_ready_or_request_fetch(name)
     assert not reader.cache.is_refused(name)
-    assert objects.probe() is not None
+    assert objects.find_trouble() is not None
     with pytest.raises(ObjectStoreUnavailableError) as raised:
         reader.cache.check_reachable()
     assert "PRODUCTRECS_OBJECTS" in operator_text(raised.value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     objects._remote = None  # noqa: SLF001 - the server is back at its address
     objects.check_reachable()
-    reader.cache.wait([name], 30)
+    reader.cache.wait_until_ready([name], 30)
     assert reader.value(name) == 1
 
 
@@ -342,7 +342,7 @@ def test_objects_of_many_parts_and_lists_of_many_pages(
 
     assert saved == [hashlib.sha256(large).hexdigest()] * 2
     assert sorted(one.key for one in objects.list("many")) == sorted(names)
-    assert len(objects.folders("many")) == len(names)
+    assert len(objects.list_folders("many")) == len(names)
     objects.delete(names[1:])
     objects.delete(names[1:])  # without complaint
     assert sorted(one.key for one in objects.list("")) == ["a", "b", names[0]]

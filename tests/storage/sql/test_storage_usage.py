@@ -17,9 +17,9 @@ from productrecs.storage.sql.storage_usage import (
     StoredDataSize,
     growth_per_day,
     installation_bytes_by_day,
-    measure_stored_bytes,
+    measure_stored_data,
     newest_sizes,
-    replace_sizes_of_day,
+    store_sizes_of_today,
 )
 from tests.support.stores import new_store
 
@@ -58,7 +58,7 @@ def test_each_store_has_its_share_by_rows_and_the_installation_the_sum(
     (models / small).mkdir(parents=True)
     (models / small / "model").write_bytes(bytes(5_000))
 
-    sizes = measure_stored_bytes(database, {DataKind.MODELS: [models]}, SHOWN, NOW)
+    sizes = measure_stored_data(database, {DataKind.MODELS: [models]}, SHOWN, NOW)
 
     viewed = sizes[small][DataKind.EVENTS]
     shown = sizes[large][DataKind.IMPRESSIONS]
@@ -83,9 +83,9 @@ def test_the_installations_days_stay_for_weeks_and_a_stores_last(
     send(database, store, EventKind.DETAIL_PAGE_VIEW, NOW, 3)
     for day in (-KEPT_DAYS - 1, 0, 1, 1):
         now = NOW + day * DAY_MS
-        sizes = measure_stored_bytes(database, {}, SHOWN, now)
+        sizes = measure_stored_data(database, {}, SHOWN, now)
         with database.transaction() as transaction:
-            replace_sizes_of_day(transaction, sizes, now)
+            store_sizes_of_today(transaction, sizes, now)
 
     with database.reading() as connection:
         assert newest_sizes(connection, store)[0] == sizes[store][DataKind.EVENTS]

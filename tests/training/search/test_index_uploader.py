@@ -79,7 +79,7 @@ class SearchMachine:
 
     def search(self, store: Store, query: str) -> list[int]:
         """Fetch the index that serves, and search it."""
-        self.cache.wait([self.serving()])
+        self.cache.wait_until_ready([self.serving()])
         served = ServedIndex(index_folder(self.folder / SEARCH, store.store_id))
         served.refresh()
         return served.find(IndexQuery(served.analyse(query), 50, VISIBLE)).items
@@ -151,7 +151,7 @@ def test_a_lost_index_is_uploaded_again(
     lost = one.serving()
     one.shared.remove_store(store.store_id)
 
-    two.cache.wait([lost])
+    two.cache.wait_until_ready([lost])
     assert two.cache.is_refused(lost)
     with database.transaction() as transaction:
         reject_snapshot(transaction, lost)

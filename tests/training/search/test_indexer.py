@@ -285,7 +285,7 @@ def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
     seal = bench.folder.serving_manifest()
     assert seal is not None
     assert seal.generation != broken
-    bench.folder.check_files(seal)
+    bench.folder.verify_checksums(seal)
     assert bench.search("sledge") == [1]
 
 
@@ -361,12 +361,12 @@ def test_control_the_checksums_see_the_damage(bench: IndexerBench) -> None:
     bench.settle()
     seal = bench.folder.serving_manifest()
     assert seal is not None
-    bench.folder.check_files(seal)
+    bench.folder.verify_checksums(seal)
 
     damage(bench)
 
     with pytest.raises(DamagedIndexError):
-        bench.folder.check_files(seal)
+        bench.folder.verify_checksums(seal)
 
 
 def test_an_index_that_somebody_removed_is_built_anew(bench: IndexerBench) -> None:
@@ -440,7 +440,7 @@ def test_control_what_was_merged_away_is_no_damage(bench: IndexerBench) -> None:
     for seal in seals:
         assert seal is not None
         assert seal.generation == seals[0].generation
-        bench.folder.check_files(replace(seals[-1], files=seal.files))
+        bench.folder.verify_checksums(replace(seals[-1], files=seal.files))
 
 
 def test_an_index_of_another_release_is_built_anew(bench: IndexerBench) -> None:

@@ -128,7 +128,7 @@ def test_a_writer_killed_while_it_writes_loses_and_doubles_nothing(tmp_path: Pat
 
     seal = bench.folder.serving_manifest()
     assert seal is not None
-    bench.folder.check_files(seal)
+    bench.folder.verify_checksums(seal)
     for n in (0, STEP - 1, STEP, 2 * STEP + 7, len(VISIBLE) - 1):
         assert bench.search(f"number{n}x") == [n]
     bench.database.close()

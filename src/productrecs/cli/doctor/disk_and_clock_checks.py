@@ -14,9 +14,9 @@ from productrecs.storage.sql.server_clock import NOTABLE_MS
 from productrecs.storage.sql.storage_usage import (
     DataKind,
     StoredDataSize,
-    first_event_ms,
     growth_per_day,
     installation_bytes_by_day,
+    oldest_event_ms,
     to_readable_unit,
 )
 
@@ -67,7 +67,7 @@ def _check_retention(
     log = [one for one in sizes if one.part in {DataKind.EVENTS, DataKind.IMPRESSIONS}]
     rows = sum(one.rows for one in log)
     with services.database.reading() as connection:
-        first_ms = first_event_ms(connection)
+        first_ms = oldest_event_ms(connection)
     if not rows or first_ms is None:
         return
     size = _format_size(sum(one.bytes for one in log))

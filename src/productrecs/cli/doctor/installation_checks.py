@@ -176,7 +176,7 @@ def check_replication(services: Services) -> Iterator[CheckResult]:
     """Yield whether acknowledged facts survive the loss of the database server."""
     database = services.database
     with database.reading() as connection:
-        found = database.dialect.replication(connection)
+        found = database.dialect.replication_status(connection)
     if found is not None:
         yield replication_result(found)
 

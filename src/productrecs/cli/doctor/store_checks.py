@@ -430,7 +430,9 @@ def _check_model(
             message = "no model was trained yet"
             yield notice(store.domain, message, f"start productrecs serve, or {remedy}")
         return
-    if services.snapshots.is_missing(SnapshotName(store.store_id, MODELS, model_id)):
+    if services.snapshots.is_only_on_other_machine(
+        SnapshotName(store.store_id, MODELS, model_id)
+    ):
         message = "this data folder lacks its model, which another machine trained"
         yield problem(store.domain, message, f"{SHARE_MODELS}; on the only one, {remedy}")
         return

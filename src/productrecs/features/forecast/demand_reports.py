@@ -22,7 +22,7 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     plan_stock_actions,
 )
-from productrecs.storage.jobs.job_queue import job_progress
+from productrecs.storage.jobs.job_queue import running_job_progress
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -151,7 +151,7 @@ def daily_forecast_report(database: Database, store: Store, query: ReportQuery) 
         raise ReportError(message)
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).newest_run()
-        progress = job_progress(connection, store.store_id, _JOB)
+        progress = running_job_progress(connection, store.store_id, _JOB)
     notes = () if progress is None else (f"A forecast is running: {progress:.0%} done.",)
     title = f"The next 28 days of {store.domain}"
     columns = _forecast_day_columns(

@@ -276,7 +276,7 @@ class ShopperEraser:
     def _unlink_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
         for rows in (shopper_events, shopper_bot_events, shopper_lines):
             with self.database.reading() as connection:
-                keys = rows(connection, store_id).keys_by_session(names)
+                keys = rows(connection, store_id).keys_of_sessions(names)
             for start in range(0, len(keys), BATCH):
                 with self.database.transaction() as transaction:
                     rows(transaction, store_id).clear_sessions(keys[start : start + BATCH])

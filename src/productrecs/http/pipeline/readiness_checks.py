@@ -92,7 +92,7 @@ class DependencyMonitor:
         """Run the checks once; the reader reports a database that does not answer."""
         self._check_storage()
         if self._objects is not None:
-            self._objects.probe()  # notes the outcome
+            self._objects.find_trouble()  # notes the outcome
         try:
             self._schema = self._schema_readiness()
             self._jobs = self._job_warnings()

@@ -27,7 +27,7 @@ from productrecs.records.events.shopper_histories.repository import (
     term_of_event,
 )
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_counters_and_versions import log_head
+from productrecs.storage.sql.store_counters_and_versions import log_seq_and_losses
 
 HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
 _MIN_IMPRESSIONS: Final = 2  # impressions; products with fewer are not reported
@@ -305,7 +305,7 @@ class ShopperHistoryCache:
         return name is not None and name.is_former
 
     def _read_changes(self, reader: RawReader) -> None:
-        head, removals = log_head(reader, self._store_id)
+        head, removals = log_seq_and_losses(reader, self._store_id)
         if head == self._read_seq:
             return
         if removals != self._removals:  # a shopper was erased, or was a bot

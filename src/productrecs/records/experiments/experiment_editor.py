@@ -158,7 +158,7 @@ class ExperimentEditor:
             )
         if old.started_at is not None:
             return replace(old, state=ExperimentState.RUNNING)
-        head = repository.log_head()
+        head = repository.newest_seq()
         return replace(
             old, state=ExperimentState.RUNNING, started_at=now_ms, started_seq=head
         )

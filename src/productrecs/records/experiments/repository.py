@@ -133,7 +133,7 @@ class ExperimentRepository(StoreScopedRepository):
         rows = self._connection.execute(query.order_by(experiments.c.number.desc()))
         return [_experiment(row) for row in rows]
 
-    def log_head(self) -> int:
+    def newest_seq(self) -> int:
         """Return the sequence number of the store's newest record."""
         return log_seq(self._connection, self._store_id)
 

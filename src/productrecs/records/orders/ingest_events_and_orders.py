@@ -31,7 +31,7 @@ from productrecs.records.orders.order_and_purchase_ledger import (
 )
 from productrecs.records.orders.unconfirmed_purchases import (
     UnconfirmedOrderPolicy,
-    record_confirmed_order,
+    record_confirmed_order_time,
 )
 from productrecs.records.purchases.repository import (
     PurchaseChannel,
@@ -153,7 +153,7 @@ def ingest_order(
     purchases = PurchaseRepository(log.transaction, log.store_id)
     first = log.take_seqs(len(order.lines))
     if order.confirmed:
-        record_confirmed_order(purchases, now_ms)
+        record_confirmed_order_time(purchases, now_ms)
     receipt = purchases.admit_order(order.order_id, now_ms)
     duplicate = OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
     if receipt is None and not order.confirmed:

@@ -51,9 +51,9 @@ class UnconfirmedOrderPolicy:
         return self._policy
 
 
-def record_confirmed_order(repository: PurchaseRepository, now_ms: int) -> None:
+def record_confirmed_order_time(repository: PurchaseRepository, now_ms: int) -> None:
     """Record that the store sends orders with the secret key."""
-    repository.record_confirmed_order(now_ms, now_ms - _AT_MOST_EVERY_MS)
+    repository.record_confirmed_order_time(now_ms, now_ms - _AT_MOST_EVERY_MS)
 
 
 def is_policy_applied(repository: PurchaseRepository, policy: str) -> bool:

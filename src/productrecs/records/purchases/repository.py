@@ -20,7 +20,7 @@ from productrecs.storage.sql.dialects import (
 from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
-    record_confirmed_order,
+    record_confirmed_order_time,
 )
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import imports, order_receipts, purchase_lines
@@ -155,9 +155,9 @@ class PurchaseRepository(StoreScopedRepository):
         row = head_fields(self._connection, self._store_id, "confirmed_order_at")
         return None if row is None else row[0]
 
-    def record_confirmed_order(self, now_ms: int, if_before_ms: int) -> None:
+    def record_confirmed_order_time(self, now_ms: int, if_before_ms: int) -> None:
         """Record the time of such an order, unless a time after `if_before_ms` is known."""
-        record_confirmed_order(self._connection, self._store_id, now_ms, if_before_ms)
+        record_confirmed_order_time(self._connection, self._store_id, now_ms, if_before_ms)
 
     def unconfirmed_lines(self, *, void: bool, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` unconfirmed lines that count, or that do not (`void`)."""

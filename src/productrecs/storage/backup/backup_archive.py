@@ -131,9 +131,9 @@ _IOPRIO_SET: Final = MappingProxyType({"x86_64": 251, "aarch64": 30})
 _THIS_PROCESS, _IDLE = 1, 3 << 13
 
 
-def pause_after_io(seconds: float) -> None:
+def pause_after_io(io_seconds: float) -> None:
     """Pause for as long as the last I/O took, so that the service can commit."""
-    time.sleep(min(_MAX_PAUSE, seconds))
+    time.sleep(min(_MAX_PAUSE, io_seconds))
 
 
 def check_free_space(folder: Path, size: int) -> None:
@@ -203,26 +203,31 @@ def write_archive(
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.copybufsize = _BLOCK  # type: ignore[attr-defined]  # not in the stubs
             content = manifest.to_json()
-            _add(tar, _MANIFEST, len(content), sums.adding(_MANIFEST, io.BytesIO(content)))
+            _add_member(
+                tar,
+                _MANIFEST,
+                len(content),
+                sums.hash_as_read(_MANIFEST, io.BytesIO(content)),
+            )
             for name, size in manifest.sizes.items():
                 watched = _ReadCallbackFile(
                     members[name], _sync_and_pause_callback(file, advance)
                 )
-                _add(tar, name, size, sums.adding(name, watched))
-            listed = sums.listed()
-            _add(tar, _SUMS, len(listed), io.BytesIO(listed))
+                _add_member(tar, name, size, sums.hash_as_read(name, watched))
+            listed = sums.to_sha256sums()
+            _add_member(tar, _SUMS, len(listed), io.BytesIO(listed))
 
 
 def unpack_archive(
     path: Path,
-    unpacked: Path | None,
-    accept: Callable[[BackupManifest], None],
+    target: Path | None,
+    check_manifest: Callable[[BackupManifest], None],
     advance: Advance,
 ) -> BackupManifest:
-    """Unpack a backup into the folder `unpacked`, if any; return its manifest.
+    """Verify a backup and unpack it into the folder `target`, if any; return its manifest.
 
-    `accept` receives the manifest before anything is unpacked, and may raise. Unpacked
-    files are valid only once this returns: then every checksum has matched.
+    `check_manifest` receives the manifest before anything is unpacked, and may raise.
+    Unpacked files are valid only once this returns: then every checksum has matched.
 
     Raises:
         NotABackupError: when the file is not a backup.
@@ -230,20 +235,20 @@ def unpack_archive(
         DamagedBackupError: when a member is damaged or missing.
         OSError: when the file cannot be read, or the disk is full.
     """
-    with path.open("rb") as file, _decompress(file) as decompressed:
+    with path.open("rb") as file, _decompress_if_gzipped(file) as decompressed:
         try:
             tar = tarfile.open(fileobj=decompressed, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
-            head = _read_small_member(tar, _MANIFEST)
+            head = _read_next_small_member(tar, _MANIFEST)
             manifest, sums = parse_manifest(head), _MemberChecksums()
         except (*_BROKEN, NotABackupError) as error:
-            raise _missing_manifest_error(decompressed) from error
-        sums.add(_MANIFEST, head)
-        accept(manifest)
+            raise _diagnose_missing_manifest(decompressed) from error
+        sums.add_content(_MANIFEST, head)
+        check_manifest(manifest)
         try:
             for name, size in manifest.sizes.items():
-                content = sums.adding(name, _open_member(tar, name, size))
-                _unpack(content, None if unpacked is None else unpacked / name, advance)
-            if _read_small_member(tar, _SUMS) != sums.listed():
+                content = sums.hash_as_read(name, _open_next_member(tar, name, size))
+                _unpack_member(content, None if target is None else target / name, advance)
+            if _read_next_small_member(tar, _SUMS) != sums.to_sha256sums():
                 raise damaged_backup("a checksum differs")
             while decompressed.read(
                 _BLOCK
@@ -254,7 +259,7 @@ def unpack_archive(
     return manifest
 
 
-def _missing_manifest_error(decompressed: object) -> BackupError:
+def _diagnose_missing_manifest(decompressed: object) -> BackupError:
     """Return the error for a file that has no manifest: damaged if its gzip data break."""
     if isinstance(decompressed, gzip.GzipFile):
         try:
@@ -285,26 +290,26 @@ class _MemberChecksums:
     def __init__(self) -> None:
         self._found: dict[str, hashlib._Hash] = {}
 
-    def add(self, name: str, content: bytes) -> None:
+    def add_content(self, name: str, content: bytes) -> None:
         self._found[name] = hashlib.sha256(content)
 
-    def adding(self, name: str, file: BinaryIO | _ReadCallbackFile) -> BinaryIO:
+    def hash_as_read(self, name: str, file: BinaryIO | _ReadCallbackFile) -> BinaryIO:
         """Return `file`; its digest is known once it has been read."""
         found = self._found[name] = hashlib.sha256()
         return cast("BinaryIO", _ReadCallbackFile(cast("BinaryIO", file), found.update))
 
-    def listed(self) -> bytes:
+    def to_sha256sums(self) -> bytes:
         lines = (f"{sha256.hexdigest()}  {name}\n" for name, sha256 in self._found.items())
         return "".join(lines).encode()
 
 
-def _add(tar: tarfile.TarFile, name: str, size: int, content: BinaryIO) -> None:
+def _add_member(tar: tarfile.TarFile, name: str, size: int, content: BinaryIO) -> None:
     member = tarfile.TarInfo(name)
     member.size, member.mode = size, 0o600
     tar.addfile(member, content)
 
 
-def _read_small_member(tar: tarfile.TarFile, name: str) -> bytes:
+def _read_next_small_member(tar: tarfile.TarFile, name: str) -> bytes:
     found = tar.next()
     if found is None or found.name != name or not found.isfile() or found.size > _SMALL:
         message = f"{name} is missing"
@@ -312,7 +317,7 @@ def _read_small_member(tar: tarfile.TarFile, name: str) -> bytes:
     return _content(tar, found).read()
 
 
-def _open_member(tar: tarfile.TarFile, name: str, size: int) -> BinaryIO:
+def _open_next_member(tar: tarfile.TarFile, name: str, size: int) -> BinaryIO:
     found = tar.next()
     if found is None or (found.name, found.size) != (name, size) or not found.isfile():
         message = f"{name} is missing"
@@ -326,7 +331,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
     return cast("BinaryIO", content)
 
 
-def _unpack(content: BinaryIO, path: Path | None, advance: Advance) -> None:
+def _unpack_member(content: BinaryIO, path: Path | None, advance: Advance) -> None:
     if path is None:
         while block := content.read(_BLOCK):
             advance(len(block))
@@ -392,7 +397,7 @@ def _compress(file: BinaryIO, *, compressed: bool) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _decompress(file: BinaryIO) -> Iterator[BinaryIO]:
+def _decompress_if_gzipped(file: BinaryIO) -> Iterator[BinaryIO]:
     is_packed = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
     if not is_packed:

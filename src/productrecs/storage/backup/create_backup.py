@@ -58,7 +58,7 @@ def count_rows(connection: sa.Connection) -> dict[str, int]:
     }
 
 
-def delete_rows(transaction: sa.Connection) -> None:
+def delete_all_rows(transaction: sa.Connection) -> None:
     """Empty every table of the schema."""
     for table in reversed(metadata.sorted_tables):
         transaction.execute(table.delete())
@@ -78,12 +78,12 @@ _BYTES_A_ROW: Final = 100  # an estimate, for the progress bar only
 def estimate_copy_size(database: Database, snapshot: sa.Connection) -> int:
     """Return the approximate size of a copy in bytes."""
     if isinstance(database.dialect, SqliteDialect):
-        return _pragma(snapshot, "page_count") * _pragma(snapshot, "page_size")
+        return _read_pragma(snapshot, "page_count") * _read_pragma(snapshot, "page_size")
     query = "SELECT pg_database_size(current_database())"
     return int(snapshot.exec_driver_sql(query).scalar_one())
 
 
-def copy_database(
+def copy_to_sqlite_file(
     database: Database, snapshot: sa.Connection, target: Path, advance: Advance
 ) -> None:
     """Copy the state that `snapshot`, a read transaction, sees to a new SQLite file.
@@ -96,11 +96,11 @@ def copy_database(
     if isinstance(database.dialect, SqliteDialect):
         _copy_sqlite_pages(snapshot, target, advance)
     else:
-        _copy_rows(database, snapshot, target.parent, advance)
-    make_standalone_database(target)
+        _copy_rows_to_new_sqlite(database, snapshot, target.parent, advance)
+    make_database_standalone(target)
 
 
-def make_standalone_database(path: Path) -> None:
+def make_database_standalone(path: Path) -> None:
     """Make an unused database one durable file that needs no write-ahead log."""
     try:
         connection = apsw.Connection(str(path))
@@ -118,7 +118,7 @@ def make_standalone_database(path: Path) -> None:
 
 
 def _copy_sqlite_pages(snapshot: sa.Connection, target: Path, advance: Advance) -> None:
-    page, done = _pragma(snapshot, "page_size"), 0
+    page, done = _read_pragma(snapshot, "page_size"), 0
     descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         copy = apsw.Connection(str(target))
@@ -142,7 +142,7 @@ def _copy_sqlite_pages(snapshot: sa.Connection, target: Path, advance: Advance) 
         os.close(descriptor)
 
 
-def _copy_rows(
+def _copy_rows_to_new_sqlite(
     database: Database, snapshot: sa.Connection, folder: Path, advance: Advance
 ) -> None:
     if not is_current(database):
@@ -155,7 +155,7 @@ def _copy_rows(
     try:
         migrate(copy)
         with copy.transaction(synced=False) as transaction:
-            delete_rows(transaction)
+            delete_all_rows(transaction)
         for table, pages in read_tables(snapshot):
             for rows in pages:
                 with copy.transaction(synced=False) as transaction:
@@ -176,7 +176,7 @@ def _apsw_connection(connection: sa.Connection) -> apsw.Connection:
     return driver.apsw
 
 
-def _pragma(connection: sa.Connection, name: str) -> int:
+def _read_pragma(connection: sa.Connection, name: str) -> int:
     return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
 
 
@@ -332,7 +332,7 @@ def _check_space_and_copy(
     size = estimate_copy_size(request.database, snapshot)
     packed = size // 2 if is_compressed(request.target.name) else size
     check_free_space(copy.parent, size + packed + other_bytes)
-    copy_database(request.database, snapshot, copy, begin("copying", size))
+    copy_to_sqlite_file(request.database, snapshot, copy, begin("copying", size))
 
 
 def _verify_and_describe_copy(

@@ -29,8 +29,8 @@ from productrecs.storage.backup.backup_archive import (
 from productrecs.storage.backup.create_backup import (
     BeginStage,
     count_rows,
-    delete_rows,
-    make_standalone_database,
+    delete_all_rows,
+    make_database_standalone,
     read_tables,
     verify_database,
 )
@@ -54,7 +54,9 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
         StorageError: when it cannot be opened.
     """
     with _lock_database(folder / DATABASE) as database:
-        _is_empty_if_replaceable(database, folder, replace=replace)
+        _check_may_replace(
+            folder, is_empty=_has_no_store(database, folder), replace=replace
+        )
 
 
 def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | None:
@@ -67,17 +69,18 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
         OSError: when the disk fails.
     """
     with _lock_database(folder / DATABASE) as database:
-        is_empty = _is_empty_if_replaceable(database, folder, replace=replace)
+        is_empty = _has_no_store(database, folder)
+        _check_may_replace(folder, is_empty=is_empty, replace=replace)
         replaced_folder = None if is_empty else _create_folder_for_replaced(folder)
         for name in (*_FOLDERS, *_FILES):
             _move_or_delete(folder / name, replaced_folder)
         for name in ("uploads", DATABASE):  # the database refers to uploads: move it last
-            _move_into(staged / name, folder)
+            _move_and_chown(staged / name, folder)
         sync_folder(folder)
     return replaced_folder
 
 
-class _LockedDatabase:
+class _DatabaseToReplace:
     """The database to replace, locked while this is open."""
 
     def __init__(self, path: Path) -> None:
@@ -107,13 +110,13 @@ class _LockedDatabase:
 
 
 @contextlib.contextmanager
-def _lock_database(path: Path) -> Iterator[_LockedDatabase | None]:
+def _lock_database(path: Path) -> Iterator[_DatabaseToReplace | None]:
     """Yield the locked database at `path`; None if none is readable."""
     if not path.exists():
         yield None
         return
     with _translate_sqlite_errors():
-        database = _LockedDatabase(path)
+        database = _DatabaseToReplace(path)
     try:
         with _translate_sqlite_errors():
             is_readable = _lock_if_readable(database)
@@ -122,7 +125,7 @@ def _lock_database(path: Path) -> Iterator[_LockedDatabase | None]:
         database.close()
 
 
-def _lock_if_readable(database: _LockedDatabase) -> bool:
+def _lock_if_readable(database: _DatabaseToReplace) -> bool:
     try:
         database.lock()
     except (apsw.NotADBError, apsw.CorruptError):
@@ -136,22 +139,24 @@ def _lock_if_readable(database: _LockedDatabase) -> bool:
     return True
 
 
-def _is_empty_if_replaceable(
-    database: _LockedDatabase | None, folder: Path, *, replace: bool
-) -> bool:
-    """Return whether no database exists; raise if it may not be replaced."""
-    path = folder / DATABASE
+def _has_no_store(database: _DatabaseToReplace | None, folder: Path) -> bool:
+    """Return whether a folder has no database, or an empty one."""
+    if database is None:
+        return not (folder / DATABASE).exists()
     try:
-        is_empty = not path.exists() if database is None else database.is_empty()
+        return database.is_empty()
     except apsw.Error:  # its tables are not ours
-        is_empty = False
+        return False
+
+
+def _check_may_replace(folder: Path, *, is_empty: bool, replace: bool) -> None:
+    """Raise `TargetExistsError` if a folder's database has data and may not be replaced."""
     if not is_empty and not replace:
         message = (
-            f"{path} is not empty: restore into another folder (--data), or use --force, "
-            "which keeps the present data in a folder beside it"
+            f"{folder / DATABASE} is not empty: restore into another folder (--data), or "
+            "use --force, which keeps the present data in a folder beside it"
         )
         raise TargetExistsError(message)
-    return is_empty
 
 
 def _create_folder_for_replaced(folder: Path) -> Path:
@@ -172,7 +177,7 @@ def _move_or_delete(path: Path, replaced_folder: Path | None) -> None:
         path.unlink()
 
 
-def _move_into(path: Path, folder: Path) -> None:
+def _move_and_chown(path: Path, folder: Path) -> None:
     """Move `path` into the folder; as root, change its owner to the folder's owner."""
     if not path.exists():
         return
@@ -214,14 +219,14 @@ class RestoreResult:
     replaced_folder: Path | None
 
 
-def verify_backup(path: Path, folder: Path, begin: BeginStage) -> BackupManifest:
-    """Do every step of a restore except the last; `folder` needs room for it meanwhile.
+def verify_backup(path: Path, work_folder: Path, begin: BeginStage) -> BackupManifest:
+    """Do every step of a restore except the last; `work_folder` needs room for it.
 
     Raises:
         BackupError: one of its kinds, when the backup could not be restored.
         OSError: when the file cannot be read, or the disk fails.
     """
-    with temp_folder(folder, ".restore-") as staged:
+    with temp_folder(work_folder, ".restore-") as staged:
         return _unpack_verify_and_migrate(path, staged, begin)
 
 
@@ -244,7 +249,7 @@ def restore_backup(path: Path, target: RestoreTarget, begin: BeginStage) -> Rest
                 staged, target.folder, replace=target.replace
             )
             return RestoreResult(manifest, replaced_folder)
-        _restore_uploads(staged, target.folder)  # before the rows that name these files
+        _move_uploads(staged, target.folder)  # before the rows that name these files
         _replace_server_rows(
             staged, target, begin("restoring", sum(manifest.rows.values()))
         )
@@ -292,7 +297,7 @@ def _migrate_and_remove_models(staged: Path) -> None:
             transaction.execute(models.delete())
     finally:
         database.close()
-    make_standalone_database(staged / DATABASE)
+    make_database_standalone(staged / DATABASE)
 
 
 def _check_target_and_migrate_server(target: RestoreTarget) -> None:
@@ -336,7 +341,7 @@ def _replace_server_rows(staged: Path, target: RestoreTarget, advance: Advance) 
         migrate(server)
         with source.reading() as reading, server.transaction() as transaction:
             _check_server_unused_and_replaceable(transaction, replace=target.replace)
-            delete_rows(transaction)
+            delete_all_rows(transaction)
             for table, pages in read_tables(reading):
                 for rows in pages:
                     server.insert_rows(transaction, table, rows)
@@ -348,7 +353,7 @@ def _replace_server_rows(staged: Path, target: RestoreTarget, advance: Advance) 
         server.close()
 
 
-def _restore_uploads(staged: Path, folder: Path) -> None:
+def _move_uploads(staged: Path, folder: Path) -> None:
     uploads = folder / "uploads"
     for path in sorted((staged / "uploads").glob("*")):
         uploads.mkdir(mode=0o700, exist_ok=True)

@@ -46,22 +46,22 @@ class _ArrayLocation(NamedTuple):
 
 
 def publish_arrays(
-    folder: Path, arrays: Arrays, facts: Mapping[str, object], after: str | None = None
+    folder: Path, arrays: Arrays, facts: Mapping[str, object], serving_id: str | None = None
 ) -> str:
     """Write `arrays` and `facts` as a new model below `folder`; return its id.
 
-    Ids begin with a counter, so that they sort by age. `after` is the id of the serving
-    model, which another machine may have written.
+    Ids begin with a counter, so that they sort by age. `serving_id` is the
+    id of the serving model, which another machine may have written.
 
     Raises:
         OSError: when the disk is full or fails; no files remain.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    model_id = f"{_next_model_number(folder, after):08d}-{secrets.token_hex(4)}"
+    model_id = f"{_next_model_number(folder, serving_id):08d}-{secrets.token_hex(4)}"
     draft = folder / f".draft-{model_id}"
     draft.mkdir()
     try:
-        _write_arrays(draft, arrays, facts)
+        _write_model_files(draft, arrays, facts)
         sync_folder(draft)
         draft.rename(folder / model_id)
     except BaseException:
@@ -113,7 +113,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
     return facts
 
 
-def array_files_by_digest(folder: Path) -> dict[str, Path]:
+def large_array_files_by_digest(folder: Path) -> dict[str, Path]:
     """Return the files of large arrays by their SHA-256; empty if there is no model."""
     try:
         locations = _array_locations(_read_manifest(folder))
@@ -159,15 +159,17 @@ def remove_older_models(folder: Path, model_id: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _next_model_number(folder: Path, after: str | None) -> int:
+def _next_model_number(folder: Path, serving_id: str | None) -> int:
     names = [path.name for path in folder.iterdir()]
     numbers = [
-        int(model_id[:8]) for model_id in (*names, after or "") if model_id[:8].isdecimal()
+        int(model_id[:8])
+        for model_id in (*names, serving_id or "")
+        if model_id[:8].isdecimal()
     ]
     return max(numbers, default=0) + 1
 
 
-def _write_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> None:
+def _write_model_files(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> None:
     locations: dict[str, _ArrayLocation] = {}
     small = bytearray()
     for name, array in arrays.items():

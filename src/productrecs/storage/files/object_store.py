@@ -134,7 +134,7 @@ class ObjectStore:
             ObjectStoreUnavailableError: when the store does not answer.
             OSError: when the disk is full or fails.
         """
-        with durable_file(target) as file:
+        with write_atomically(target) as file:
             return self.read_into_and_hash(key, file)
 
     def has(self, key: str) -> bool:
@@ -151,7 +151,7 @@ class ObjectStore:
             return False
         return True
 
-    def folders(self, prefix: str) -> list[str]:
+    def list_folders(self, prefix: str) -> list[str]:
         """Return the names of the folders in a folder.
 
         Raises:
@@ -195,7 +195,7 @@ class ObjectStore:
             with contextlib.suppress(MissingObjectError):
                 self._call_remote(partial(obstore.delete, paths=batch))
 
-    def probe(self) -> str | None:
+    def find_trouble(self) -> str | None:
         """Return why the store cannot be reached; None if it answers."""
         with contextlib.suppress(ObjectStoreUnavailableError):
             self.check_reachable()
@@ -228,17 +228,17 @@ class ObjectStore:
             if "NoSuchBucket" not in str(error):
                 self._record_trouble(None)
                 raise MissingObjectError(_error_reason(error)) from error
-            raise self._unavailable(error) from error
+            raise self._record_unavailable(error) from error
         except MissingObjectError:
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of our own disk
-            raise self._unavailable(error) from error
+            raise self._record_unavailable(error) from error
         self._record_trouble(None)
         return result
 
-    def _unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
+    def _record_unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
         reason = _error_reason(error)
         self._record_trouble(reason)
         detail = f"{self.address}: {reason}; check {self._setting} and the AWS_ variables"
@@ -265,9 +265,7 @@ def _open_remote(address: str) -> "Remote":
     if address.startswith("file:"):
         folder = Path(urlsplit(address).path)
         return LocalStore(folder, automatic_cleanup=False, mkdir=True)
-    for name in [variable for variable in os.environ if variable.startswith("AWS_")]:
-        if not os.environ[name]:  # the library takes it as a value; compose files set it
-            del os.environ[name]
+    _unset_empty_aws_variables()
     endpoint = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
     return from_url(
         address,
@@ -282,6 +280,13 @@ def _open_remote(address: str) -> "Remote":
             "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
         },
     )
+
+
+def _unset_empty_aws_variables() -> None:
+    """Remove what a compose file sets to nothing: the library takes it as a value."""
+    for name in [variable for variable in os.environ if variable.startswith("AWS_")]:
+        if not os.environ[name]:
+            del os.environ[name]
 
 
 def _check_endpoint_variables() -> None:
@@ -317,7 +322,7 @@ def _error_reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def durable_file(target: Path) -> Iterator[BinaryIO]:
+def write_atomically(target: Path) -> Iterator[BinaryIO]:
     """Yield a file that appears as `target`, durable, unless the block fails."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")

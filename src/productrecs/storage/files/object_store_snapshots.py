@@ -22,7 +22,7 @@ from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStore,
     StoredObject,
-    durable_file,
+    write_atomically,
 )
 
 _log = logging.getLogger(__name__)
@@ -177,7 +177,7 @@ class SnapshotStore:
         stored: dict[str, PackedFileLocation] = {}
         pack = bytearray()
         for path, content in sorted(files.items()):
-            small = _small_content(content)
+            small = _read_if_small(content)
             if small is not None:
                 digest = hashlib.sha256(small).hexdigest()
                 stored[path] = PackedFileLocation(digest, len(small), "", len(pack))
@@ -249,7 +249,7 @@ class SnapshotStore:
         target: Path,
         packs: dict[str, bytes],
     ) -> None:
-        with durable_file(target) as file:
+        with write_atomically(target) as file:
             if packed_file.sha256 == packed_file.object_name:
                 _reject_unless_intact(
                     key, self.objects.read_into_and_hash(key, file) == packed_file.sha256
@@ -371,7 +371,7 @@ class SnapshotStore:
         Raises:
             ObjectStoreUnavailableError: when the store does not answer.
         """
-        return {StoreId(store_id) for store_id in self.objects.folders(_STORES)}
+        return {StoreId(store_id) for store_id in self.objects.list_folders(_STORES)}
 
     def _needed_objects(self, name: SnapshotName) -> set[str]:
         """Return the objects that a manifest names; none if it cannot be read."""
@@ -397,7 +397,7 @@ def _manifests_and_whether_kept(
         yield manifest, is_serving or is_previous or manifest.age < grace_seconds
 
 
-def _small_content(content: Content) -> bytes | None:
+def _read_if_small(content: Content) -> bytes | None:
     """Return content that is packed; None for a large file."""
     if isinstance(content, bytes):
         return content

@@ -91,7 +91,7 @@ class IndexFolder:
         self.path(name).mkdir(parents=True)
         return name
 
-    def publish(self, manifest: IndexManifest) -> IndexManifest:
+    def publish_with_checksums(self, manifest: IndexManifest) -> IndexManifest:
         """Publish `manifest` to readers; return it with its checksums."""
         known_checksums = dict(manifest.files or {})
         complete = replace(
@@ -102,7 +102,7 @@ class IndexFolder:
         draft.replace(self.folder / _CURRENT)
         return complete
 
-    def check_files(self, manifest: IndexManifest) -> None:
+    def verify_checksums(self, manifest: IndexManifest) -> None:
         """Compare the files with their checksums.
 
         Missing files may have been merged into others.
@@ -119,8 +119,8 @@ class IndexFolder:
                 message = f"the library's own note of {folder.name} is gone"
                 raise DamagedIndexError(message)
         for path, checksum in known_checksums.items():
-            found = _checksum(path)
-            if found != checksum and (found is not None or _is_needed(path)):
+            found = _file_crc32(path)
+            if found != checksum and (found is not None or _is_in_committed_segment(path)):
                 problem = "gone" if found is None else "damaged"
                 message = f"the index file {path.name} is {problem}"
                 raise DamagedIndexError(message)
@@ -133,7 +133,7 @@ class IndexFolder:
             try:
                 stat = (root / name).stat()
             except OSError:
-                if name in before and _is_needed(root / name):
+                if name in before and _is_in_committed_segment(root / name):
                     return True
                 continue
             self._file_stats[name] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
@@ -211,7 +211,7 @@ class IndexFolder:
         return path.endswith(INDEXER_VECTORS)
 
     @staticmethod
-    def writing_order(path: str) -> tuple[bool, bool, str]:
+    def writing_order_key(path: str) -> tuple[bool, bool, str]:
         """Return the place of a file in an order in which each names only earlier ones."""
         return path == _CURRENT, Path(path).name == META, path
 
@@ -249,14 +249,14 @@ class IndexFolder:
             name = str(path.relative_to(root))
             checksum = known_checksums.get(name)
             if checksum is None:
-                checksum = _checksum(path)
+                checksum = _file_crc32(path)
             if checksum is not None:
                 found[name] = checksum
         for name in known_checksums.keys() - found.keys():
-            if _is_needed(root / name):
+            if _is_in_committed_segment(root / name):
                 found[name] = known_checksums[
                     name
-                ]  # `check_files` will report it as missing
+                ]  # `verify_checksums` will report it as missing
         return found
 
 
@@ -304,7 +304,7 @@ def segment_names(metadata: bytes) -> frozenset[str] | None:
         return None
 
 
-def _is_needed(path: Path) -> bool:
+def _is_in_committed_segment(path: Path) -> bool:
     """Return whether the index still needs a file that was not found.
 
     Each deletion in a segment is written to a new file.
@@ -313,7 +313,7 @@ def _is_needed(path: Path) -> bool:
     return path.suffix not in TEMPORARY_SUFFIXES and path.name.split(".")[0] in segments
 
 
-def _checksum(path: Path) -> int | None:
+def _file_crc32(path: Path) -> int | None:
     """Return the checksum of a file; None when it is missing."""
     value = 0
     try:
@@ -360,7 +360,7 @@ class IndexCopy:
             OSError: when the copy cannot be written.
         """
         source = self._folder.path(manifest.generation)
-        target = self._make_copy_folder() / manifest.generation
+        target = self._get_or_make_copy_folder() / manifest.generation
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 _mirror_changed_files(source, target, manifest)
@@ -371,18 +371,19 @@ class IndexCopy:
                     raise DamagedIndexError(message) from error
         return target
 
-    def link_in_place(self, manifest: IndexManifest) -> Path:
+    def verify_and_link_files(self, manifest: IndexManifest) -> Path:
         """Return a folder of links to the files of an index, verified in place.
 
         Raises:
             DamagedIndexError: when a file has changed or is missing.
         """
-        self._folder.check_files(manifest)
+        self._folder.verify_checksums(manifest)
         source = self._folder.path(manifest.generation)
         try:
             return _link_files(
                 source,
-                self._make_links_folder() / f"{manifest.generation}-{manifest.commit}",
+                self._get_or_make_links_folder()
+                / f"{manifest.generation}-{manifest.commit}",
             )
         except OSError:
             return source  # the library may still be able to open it
@@ -394,7 +395,7 @@ class IndexCopy:
                 if generation_folder != path:
                     shutil.rmtree(generation_folder, ignore_errors=True)
 
-    def _make_links_folder(self) -> Path:
+    def _get_or_make_links_folder(self) -> Path:
         if self._links is None or not self._links.exists():
             remove_abandoned_folders(Path(tempfile.gettempdir()), f"{_LINKS}*")
             self._links = Path(tempfile.mkdtemp(prefix=_LINKS))
@@ -405,7 +406,7 @@ class IndexCopy:
         """Lock `folder` as in use while this reader lives; then remove it."""
         weakref.finalize(self, remove_locked_folder, folder, lock_folder(folder))
 
-    def _make_copy_folder(self) -> Path:
+    def _get_or_make_copy_folder(self) -> Path:
         if self._copy_folder is None or not self._copy_folder.exists():
             copies = self._folder.folder.parent / _COPIES
             remove_abandoned_folders(copies)

@@ -22,7 +22,10 @@ from typing import Final, Self
 
 from productrecs.core.errors import operator_text
 from productrecs.core.ids import StoreId
-from productrecs.storage.files.model_files import array_files_by_digest, remove_other_models
+from productrecs.storage.files.model_files import (
+    large_array_files_by_digest,
+    remove_other_models,
+)
 from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
@@ -98,15 +101,15 @@ class SnapshotCache:
         Otherwise it is fetched in the background.
         """
         if self.shared is None:
-            return not self.is_missing(name)
+            return not self.is_only_on_other_machine(name)
         if self.is_local(name) or self.is_refused(name):
             return True
         if name.kind == SEARCH and time.monotonic() < self._written_locally_until:
             return True
-        self._request(name)
+        self._request_fetch(name)
         return False
 
-    def is_missing(self, name: SnapshotName) -> bool:
+    def is_only_on_other_machine(self, name: SnapshotName) -> bool:
         """Return whether only another machine's data folder can have a model."""
         return self._may_lack_snapshots and name.kind != SEARCH and not self.is_local(name)
 
@@ -119,7 +122,7 @@ class SnapshotCache:
         if self.is_refused(name):
             del self._refused[name[:2]]
 
-    def wait(
+    def wait_until_ready(
         self, names: Collection[SnapshotName], seconds: float = FIRST_FETCH_SECONDS
     ) -> None:
         """Wait until the snapshots are ready, unless the object store does not answer."""
@@ -133,7 +136,7 @@ class SnapshotCache:
                     return
                 self._changed.wait(min(remaining, _RETRY_SECONDS))
 
-    def fetch(self, name: SnapshotName) -> None:
+    def fetch_if_not_local(self, name: SnapshotName) -> None:
         """Fetch a snapshot now, unless it is local or the object store has none.
 
         Raises:
@@ -145,8 +148,8 @@ class SnapshotCache:
         with contextlib.suppress(MissingObjectError, DamagedObjectError):
             self._fetch(self.shared, name)
 
-    def discard_and_refetch_once(self, name: SnapshotName) -> bool:
-        """Remove a damaged local copy; return whether it is fetched again: once."""
+    def discard_damaged_once(self, name: SnapshotName) -> bool:
+        """Remove a damaged local copy; return whether it may be fetched again: once."""
         if self.shared is None or name in self._discarded or self.is_refused(name):
             return False
         self._discarded.add(name)
@@ -155,14 +158,14 @@ class SnapshotCache:
 
     # ----------------------------------------------------------------- writing
 
-    def publish(
-        self, name: SnapshotName, serving: str | None, *, keep: bool = False
+    def upload_model(
+        self, name: SnapshotName, serving: str | None, *, keep_on_failure: bool = False
     ) -> None:
         """Upload a local model, so that the pointer may move from `serving` to it.
 
         Raises:
             ObjectStoreUnavailableError: when it is not uploaded; the local copy is gone
-                unless `keep`.
+                unless `keep_on_failure`.
         """
         if self.shared is None:
             return
@@ -171,7 +174,7 @@ class SnapshotCache:
             files: dict[str, Content] = {path.name: path for path in folder.iterdir()}
             self.shared.publish(name, files, serving=serving)
         except BaseException:
-            if not keep:
+            if not keep_on_failure:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
 
@@ -206,7 +209,7 @@ class SnapshotCache:
             self._indexes[name.store_id] = LocalIndexSnapshot.read(self._folder(name)).name
         return self._indexes[name.store_id] == name.name
 
-    def _request(self, name: SnapshotName) -> None:
+    def _request_fetch(self, name: SnapshotName) -> None:
         with self._changed:
             wanted = self._wanted.get(name[:2])
             if wanted is not None and wanted.name == name:
@@ -227,13 +230,13 @@ class SnapshotCache:
                 if fetch is None or fetch.not_before > now:
                     self._changed.wait(None if fetch is None else fetch.not_before - now)
                     continue
-            is_over = self._try_fetch(fetch)
+            is_over = self._fetch_or_delay_retry(fetch)
             with self._changed:
                 if is_over and self._wanted.get(fetch.name[:2]) is fetch:
                     del self._wanted[fetch.name[:2]]
                 self._changed.notify_all()
 
-    def _try_fetch(self, fetch: _WantedSnapshot) -> bool:
+    def _fetch_or_delay_retry(self, fetch: _WantedSnapshot) -> bool:
         """Fetch a snapshot; return whether there is nothing left to do."""
         shared, extra = self.shared, {"store": fetch.name.store_id, "kind": fetch.name.kind}
         try:
@@ -277,7 +280,7 @@ def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> Non
         local_files = {
             digest: path
             for model in folder.iterdir()
-            for digest, path in array_files_by_digest(model).items()
+            for digest, path in large_array_files_by_digest(model).items()
         }
         wanted: list[tuple[PackedFileLocation, Path]] = []
         for path, packed_file in snapshot.files.items():
@@ -341,7 +344,7 @@ class LocalIndexSnapshot:
         draft.replace(folder / _HELD)
 
 
-def publish_index(
+def upload_index(
     shared: SnapshotStore,
     store_id: StoreId,
     folder: IndexFolder,
@@ -398,7 +401,7 @@ def fetch_index(
         or not _has_size(folder.folder / path, packed_file.size)
     ]
     # Segments, then the library's metadata that names them, then the pointer.
-    missing.sort(key=folder.writing_order)
+    missing.sort(key=folder.writing_order_key)
     shared.download(
         name, [(snapshot.files[path], folder.folder / path) for path in missing]
     )

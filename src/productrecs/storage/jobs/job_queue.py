@@ -225,13 +225,13 @@ class JobQueue:
             return None
         try:
             with self._database.transaction() as transaction:
-                return self._claim(transaction, _due_sql(tuple(sorted(kinds))))
+                return self._claim(transaction, _due_job_queries(tuple(sorted(kinds))))
         except sa.exc.IntegrityError:  # another worker has just claimed one of the same key
             return None
 
     def has_due_job(self, kinds: Collection[str]) -> bool:
         """Return whether a job of one of `kinds` is due; reads only."""
-        query = _due_sql(tuple(sorted(kinds))).any
+        query = _due_job_queries(tuple(sorted(kinds))).any
         with self._database.reading() as connection:
             return bool(connection.execute(query, self._time_parameters()).scalar())
 
@@ -246,7 +246,7 @@ class JobQueue:
             values["progress"] = sa.case((further, progress), else_=jobs.c.progress)
             values["attempts"] = sa.case((further, 1), else_=jobs.c.attempts)
         with self._database.transaction() as transaction:
-            return _update(transaction, job, values)
+            return _update_if_claimed(transaction, job, values)
 
     def mark_done(self, job: Job) -> bool:
         """Mark the job done; return False, without changes, if the lease was lost."""
@@ -256,7 +256,7 @@ class JobQueue:
             "error": None,
         } | _FREE
         with self._database.transaction() as transaction:
-            is_claimed = _update(transaction, job, values)
+            is_claimed = _update_if_claimed(transaction, job, values)
             if is_claimed:
                 self._count_outcome(transaction, job, JobAttemptOutcome.DONE)
         return is_claimed
@@ -289,9 +289,9 @@ class JobQueue:
         for _ in range(_ATTEMPTS):
             try:
                 with self._database.transaction() as transaction:
-                    return _lock_claimed(transaction, job) is not None and _requeue(
-                        transaction, job, values
-                    )
+                    return _lock_and_read_attempts(
+                        transaction, job
+                    ) is not None and _requeue(transaction, job, values)
             except sa.exc.IntegrityError:  # one of its key was queued meanwhile
                 continue
         return True  # ours until the lease expires; then another worker claims it
@@ -350,7 +350,7 @@ class JobQueue:
     def _requeue_or_mark_dead(
         self, transaction: sa.Connection, job: Job, error: str, *, final: bool
     ) -> JobState | None:
-        attempts = _lock_claimed(transaction, job)
+        attempts = _lock_and_read_attempts(transaction, job)
         if attempts is None:
             return None
         now = self._clock()
@@ -362,7 +362,7 @@ class JobQueue:
         )
         if is_last:
             dead = {"state": JobState.DEAD, "finished_at": now, "error": error} | _FREE
-            _update(transaction, job, dead)
+            _update_if_claimed(transaction, job, dead)
             return JobState.DEAD
         delay = self.policy.delay_ms(attempts, self._rng)
         _requeue(transaction, job, {"run_at": now + delay, "error": error})
@@ -413,7 +413,7 @@ class _DueJobQueries:
 
 
 @memoized(RegisteredCache.STATEMENTS)
-def _due_sql(kinds: tuple[str, ...]) -> _DueJobQueries:
+def _due_job_queries(kinds: tuple[str, ...]) -> _DueJobQueries:
     now: sa.BindParameter[int] = sa.bindparam("now")
     latest_lease: sa.BindParameter[int] = sa.bindparam("beyond")
     running = jobs.alias("other")
@@ -460,14 +460,16 @@ def _is_claim_of(job: Job) -> sa.ColumnElement[bool]:
     )
 
 
-def _update(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) -> bool:
+def _update_if_claimed(
+    transaction: sa.Connection, job: Job, values: Mapping[str, Any]
+) -> bool:
     return (
         transaction.execute(jobs.update().where(_is_claim_of(job)).values(values)).rowcount
         == 1
     )
 
 
-def _lock_claimed(transaction: sa.Connection, job: Job) -> int | None:
+def _lock_and_read_attempts(transaction: sa.Connection, job: Job) -> int | None:
     """Lock the job's row and return its attempts, or None when the lease was lost."""
     query = sa.select(jobs.c.attempts).where(_is_claim_of(job)).with_for_update()
     return transaction.execute(query).scalar()
@@ -484,12 +486,14 @@ def _requeue(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) ->
         jobs.delete().where(newer).returning(jobs.c.payload)
     ).scalar()
     merged = {} if payload is None else {"payload": payload}
-    return _update(
+    return _update_if_claimed(
         transaction, job, {"state": JobState.QUEUED, **_FREE, **values, **merged}
     )
 
 
-def count_jobs(connection: sa.Connection, store_id: StoreId) -> dict[JobState, int]:
+def count_jobs_by_state(
+    connection: sa.Connection, store_id: StoreId
+) -> dict[JobState, int]:
     """Return the store's number of jobs in each state, including 0."""
     query = (
         sa.select(jobs.c.state, sa.func.count())
@@ -500,7 +504,9 @@ def count_jobs(connection: sa.Connection, store_id: StoreId) -> dict[JobState, i
     return dict.fromkeys(JobState, 0) | found
 
 
-def job_progress(connection: sa.Connection, store_id: StoreId, kind: str) -> float | None:
+def running_job_progress(
+    connection: sa.Connection, store_id: StoreId, kind: str
+) -> float | None:
     """Return the progress (0 to 1) of the store's running job of a kind, or None."""
     query = sa.select(sa.func.coalesce(jobs.c.progress, 0.0)).where(
         jobs.c.store_id == store_id,

@@ -64,7 +64,7 @@ class RecurringJobEnqueuer:
                 job
                 for job in sorted(due, key=lambda job: job.store_id)
                 if job.store_id in existing
-                and self._set_next_run_if_due(
+                and self._take_run_and_set_next(
                     transaction, job, every_ms, is_due, spread and job.store_id not in known
                 )
             ]
@@ -72,17 +72,21 @@ class RecurringJobEnqueuer:
                 self._queue.enqueue(transaction, job)
         return len(enqueued)
 
-    def _set_next_run_if_due(
+    def _take_run_and_set_next(
         self,
         transaction: sa.Connection,
         job: NewJob,
         every_ms: int,
         is_due: sa.ColumnElement[bool],
-        is_later: bool,  # noqa: FBT001 - the only caller computes it
+        is_spread_first: bool,  # noqa: FBT001 - the only caller computes it
     ) -> bool:
-        """Note the next run; return whether this one is due, which `is_later` denies."""
+        """Set the next run; return whether this one is due; the first spread one is not."""
         now = self._clock()
-        wait_ms = _first_wait_ms(job.kind, every_ms, job.store_id) if is_later else every_ms
+        wait_ms = (
+            _first_wait_ms(job.kind, every_ms, job.store_id)
+            if is_spread_first
+            else every_ms
+        )
         row = upsert(transaction, duties).values(
             store_id=job.store_id, duty=job.kind, due_at=now + wait_ms
         )
@@ -91,7 +95,7 @@ class RecurringJobEnqueuer:
             set_={"due_at": row.excluded.due_at},
             where=is_due,
         ).returning(duties.c.duty)
-        return transaction.execute(query).first() is not None and not is_later
+        return transaction.execute(query).first() is not None and not is_spread_first
 
 
 def _first_wait_ms(task: str, every_ms: int, store_id: StoreId) -> int:

@@ -46,11 +46,11 @@ class AuditLogRepository(StoreScopedRepository):
             undo=entry.undo or None,
         )
 
-    def page(self, size: int, before: str = "") -> list[AuditEntry]:
-        """Return up to `size` entries, newest first; only those older than `before`."""
+    def page(self, size: int, before_id: str = "") -> list[AuditEntry]:
+        """Return up to `size` entries, newest first; only those older than `before_id`."""
         query = sa.select(audit_log).where(audit_log.c.store_id == self._store_id)
-        if before:
-            query = query.where(audit_log.c.entry_id < before)
+        if before_id:
+            query = query.where(audit_log.c.entry_id < before_id)
         query = query.order_by(audit_log.c.entry_id.desc()).limit(size)
         return [_entry(row) for row in self._connection.execute(query)]
 

@@ -67,7 +67,7 @@ class RawConnection(Protocol):
         """Run one statement that returns no rows."""
 
     def values_by_key(
-        self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
+        self, columns: tuple[str, str, str], store_id: StoreId, keys: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value.
 
@@ -100,7 +100,7 @@ def rows_to_json(rows: object) -> str:
     return _encode(rows).decode()
 
 
-def insert_columns(table: sa.Table) -> str:
+def insert_column_list(table: sa.Table) -> str:
     """Return the table's column list for an INSERT."""
     return ", ".join(f'"{column.name}"' for column in table.columns)
 
@@ -186,7 +186,7 @@ class SqlDialect(Protocol):
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Lock migrations: one process at a time."""
 
-    def after_migration(self, connection: sa.Connection) -> None:
+    def update_planner_statistics(self, connection: sa.Connection) -> None:
         """Update the database's statistics for a changed schema."""
 
     def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
@@ -195,7 +195,7 @@ class SqlDialect(Protocol):
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:
         """Return other problems of the database's files."""
 
-    def replication(self, connection: sa.Connection) -> ReplicationStatus | None:
+    def replication_status(self, connection: sa.Connection) -> ReplicationStatus | None:
         """Return how the server replicates; None without a server."""
 
     def translate(self, error: BaseException | None) -> StorageError | None:

@@ -120,7 +120,7 @@ class _CommitFlusher:
         except StorageBrokenError as error:
             self._on_broken(error)
             outcomes = [(write, None, cause or error) for write, _, cause in outcomes]
-        _deliver(outcomes)
+        _answer_in_event_loops(outcomes)
 
 
 class GroupCommit:
@@ -217,7 +217,11 @@ class GroupCommit:
     def _run(self) -> None:
         while self._wait_for_writes():
             self._wait_for_more()
-            self._write(self._take_all())
+            self._busy_since = time.monotonic()
+            try:
+                self._commit_and_answer(self._take_all())
+            finally:
+                self._busy_since = None
 
     def _wait_for_more(self) -> None:
         """Wait for more writes: a commit of several costs nearly the same as of one.
@@ -252,14 +256,7 @@ class GroupCommit:
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
-    def _write(self, batch: list[_QueuedWrite]) -> None:
-        self._busy_since = time.monotonic()
-        try:
-            self._write_groups(batch)
-        finally:
-            self._busy_since = None
-
-    def _write_groups(self, batch: list[_QueuedWrite]) -> None:
+    def _commit_and_answer(self, batch: list[_QueuedWrite]) -> None:
         shared = [write for write in batch if not write.own_transaction]
         groups = [
             shared[start : start + BATCH_LIMIT]
@@ -278,7 +275,7 @@ class GroupCommit:
                         for write in self._take_blocked_writes(failed_keys, groups)
                     ]
             if self._flusher is None:
-                _deliver(outcomes)
+                _answer_in_event_loops(outcomes)
             else:
                 self._flusher.answer_once_flushed(outcomes)
 
@@ -357,16 +354,16 @@ class GroupCommit:
         return outcomes
 
 
-def _deliver(outcomes: Iterable[_Outcome]) -> None:
+def _answer_in_event_loops(outcomes: Iterable[_Outcome]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[_Outcome]] = {}
     for outcome in outcomes:
         by_loop.setdefault(outcome[0].loop, []).append(outcome)
     for loop, own_outcomes in by_loop.items():
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_resolve_waiters, own_outcomes)
+            loop.call_soon_threadsafe(_release_claims_and_answer, own_outcomes)
 
 
-def _resolve_waiters(outcomes: list[_Outcome]) -> None:
+def _release_claims_and_answer(outcomes: list[_Outcome]) -> None:
     for pending, result, error in outcomes:
         if pending.claim is not None:
             pending.claim.release()

@@ -89,9 +89,9 @@ class IntegrityChecker:
         except OSError as error:
             _log.warning("damage marker write failed", extra={"error": str(error)})
         if found is not None:
-            self._log_damage(found)
+            self._log_damage_at_most_hourly(found)
 
-    def _log_damage(self, found: str) -> None:
+    def _log_damage_at_most_hourly(self, found: str) -> None:
         now = time.monotonic()
         if found != self._logged_damage or now - self._logged_at > _LOG_AGAIN_SECONDS:
             self._logged_damage, self._logged_at = found, now

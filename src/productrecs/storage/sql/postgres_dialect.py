@@ -31,7 +31,7 @@ from productrecs.storage.sql.dialects import (
     ReplicationStatus,
     Row,
     encode_parameters,
-    insert_columns,
+    insert_column_list,
 )
 from productrecs.storage.sql.sqlite_connection import LOCK_WAIT_MS
 
@@ -99,7 +99,7 @@ class PostgresDialect:
         engine = sa.create_engine(
             "postgresql+psycopg://",
             # Not SQLAlchemy's form of an address: it has no list of hosts.
-            creator=lambda: _connect(parameters),
+            creator=lambda: _connect_to_utf8_database(parameters),
             pool_size=5,
             max_overflow=15,
             pool_pre_ping=True,
@@ -156,7 +156,7 @@ class PostgresDialect:
         """Hold an advisory lock until the transaction ends."""
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7270001)")
 
-    def after_migration(self, connection: sa.Connection) -> None:
+    def update_planner_statistics(self, connection: sa.Connection) -> None:
         """Do nothing: the server runs ANALYZE automatically."""
 
     def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:  # noqa: ARG002
@@ -167,7 +167,7 @@ class PostgresDialect:
         """Return no problems: the server reports them in its own log."""
         return []
 
-    def replication(self, connection: sa.Connection) -> ReplicationStatus:
+    def replication_status(self, connection: sa.Connection) -> ReplicationStatus:
         """Return how the server replicates."""
         return ReplicationStatus(*connection.exec_driver_sql(_REPLICATION).one())
 
@@ -249,7 +249,7 @@ class _PostgresHotReader:
         self._connection = None
 
 
-def _connect(parameters: Mapping[str, Any]) -> psycopg.Connection[Row]:
+def _connect_to_utf8_database(parameters: Mapping[str, Any]) -> psycopg.Connection[Row]:
     """Open a connection.
 
     Raises:
@@ -294,11 +294,11 @@ class PostgresRawConnection:
         self._driver.execute(_to_postgres_sql(sql), encode_parameters(parameters))
 
     def values_by_key(
-        self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
+        self, columns: tuple[str, str, str], store_id: StoreId, keys: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value."""
         rows = self._driver.execute(
-            _postgres_select_by_keys(*columns), (store_id, list(names))
+            _postgres_select_by_keys(*columns), (store_id, list(keys))
         )
         return dict(rows.fetchall())
 
@@ -306,7 +306,7 @@ class PostgresRawConnection:
         """Use COPY, which is three times as fast as INSERT."""
         if not rows:
             return
-        sql = f'COPY "{table.name}" ({insert_columns(table)}) FROM STDIN'
+        sql = f'COPY "{table.name}" ({insert_column_list(table)}) FROM STDIN'
         with self._driver.cursor() as cursor, cursor.copy(sql.encode()) as copy:
             for row in rows:
                 copy.write_row(row)

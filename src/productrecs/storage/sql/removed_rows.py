@@ -69,6 +69,6 @@ class RemovedRows:
             transaction.execute(table.insert().values(store_id=store_id, **row))
 
 
-def removed_rows_of(text: str) -> RemovedRows:
+def parse_removed_rows(text: str) -> RemovedRows:
     """Return the rows that `as_json` stored."""
     return RemovedRows(**json.loads(text))

@@ -57,7 +57,7 @@ class ShopperTable:
         )
         yield from self._transaction.execute(query).scalars()
 
-    def keys_by_session(self, names: Sequence[str]) -> list[int]:
+    def keys_of_sessions(self, names: Sequence[str]) -> list[int]:
         """Return the keys of the rows from these sessions, whoever's they are.
 
         Reads all of the store's rows: there is no index of sessions.

@@ -38,7 +38,7 @@ from productrecs.storage.sql.dialects import (
     RawReader,
     Row,
     encode_parameters,
-    insert_columns,
+    insert_column_list,
     rows_to_json,
 )
 from productrecs.storage.sql.sqlite_connection import (
@@ -276,14 +276,14 @@ class SqliteDialect:
 
     def compact(self) -> None:
         """Rewrite the file without free pages; `release_free_pages` works from then on."""
-        with self._translated_connection() as connection:
+        with self._open_translating_errors() as connection:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("VACUUM")
             connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def release_free_pages(self) -> bool:
         """Cut free pages off the file's end, if it was compacted once."""
-        with self._translated_connection() as connection:
+        with self._open_translating_errors() as connection:
             if connection.execute("PRAGMA auto_vacuum").fetchall() != [(_INCREMENTAL,)]:
                 return False
             connection.execute(f"PRAGMA incremental_vacuum({_RELEASED_PAGES})").fetchall()
@@ -297,7 +297,7 @@ class SqliteDialect:
         return sizes | {"free": max(0, pages * page - sum(sizes.values()))}
 
     @contextlib.contextmanager
-    def _translated_connection(self) -> Iterator[apsw.Connection]:
+    def _open_translating_errors(self) -> Iterator[apsw.Connection]:
         with contextlib.closing(apsw_dbapi.connect(str(self.path.resolve()))) as connection:
             configure_connection(connection)
             try:
@@ -328,7 +328,7 @@ class SqliteDialect:
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Do nothing: the write transaction is the lock."""
 
-    def after_migration(self, connection: sa.Connection) -> None:
+    def update_planner_statistics(self, connection: sa.Connection) -> None:
         """Set the query planner's index statistics."""
         _set_planner_statistics(connection)
 
@@ -345,7 +345,7 @@ class SqliteDialect:
         message = f"{self.path} is damaged: {result}"
         return DatabaseProblem(message, "stop the service and restore a backup")
 
-    def replication(self, connection: sa.Connection) -> None:
+    def replication_status(self, connection: sa.Connection) -> None:
         """Return None: there is no server."""
 
     def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
@@ -395,10 +395,10 @@ class SqliteRawConnection:
         self.all(sql, parameters)
 
     def values_by_key(
-        self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
+        self, columns: tuple[str, str, str], store_id: StoreId, keys: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value."""
-        rows = self.all(_sqlite_select_by_keys(*columns), (store_id, list(names)))
+        rows = self.all(_sqlite_select_by_keys(*columns), (store_id, list(keys)))
         found: dict[str, Any] = _decode(rows[0][0])
         return found
 
@@ -450,14 +450,16 @@ def _sqlite_select_by_keys(table: str, key: str, value: str) -> str:
 @memoized(RegisteredCache.STATEMENTS)
 def _sqlite_insert(table: sa.Table) -> str:
     placeholders = ", ".join("?" for _ in table.columns)
-    return f'INSERT INTO "{table.name}" ({insert_columns(table)}) VALUES ({placeholders})'  # noqa: S608 - own names
+    return (
+        f'INSERT INTO "{table.name}" ({insert_column_list(table)}) VALUES ({placeholders})'  # noqa: S608 - own names
+    )
 
 
 @memoized(RegisteredCache.STATEMENTS)
 def _sqlite_insert_many(table: sa.Table) -> str:
     values = ", ".join(f"value ->> {place}" for place in range(len(table.columns)))
     return (
-        f'INSERT INTO "{table.name}" ({insert_columns(table)}) '  # noqa: S608 - own names
+        f'INSERT INTO "{table.name}" ({insert_column_list(table)}) '  # noqa: S608 - own names
         f"SELECT {values} FROM json_each(?)"
     )
 

@@ -84,7 +84,7 @@ class StoredDataSize(NamedTuple):
 Sizes = dict[StoreId, dict[DataKind, StoredDataSize]]
 
 
-def measure_stored_bytes(
+def measure_stored_data(
     database: Database,
     folders: Mapping[DataKind, Sequence[Path]],
     impression_kind: int,
@@ -101,7 +101,7 @@ def measure_stored_bytes(
         for part, own in _TABLES.items():
             found += _take_table_sizes(connection, table_bytes, part, own)
     for part, part_folders in folders.items():
-        found += _folder_sizes(part, part_folders)
+        found += _store_folder_sizes(part, part_folders)
     found.append(
         (INSTALLATION, StoredDataSize(DataKind.OTHER, bytes=sum(table_bytes.values())))
     )
@@ -115,8 +115,8 @@ def measure_stored_bytes(
     return sizes
 
 
-def replace_sizes_of_day(transaction: sa.Connection, sizes: Sizes, now_ms: int) -> None:
-    """Store a day's measurement in place of an earlier one of the day."""
+def store_sizes_of_today(transaction: sa.Connection, sizes: Sizes, now_ms: int) -> None:
+    """Store today's measurement; delete earlier ones, but the installation's of 60 days."""
     today = _day(now_ms)
     oldest = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
     is_installation = data_sizes.c.store_id == INSTALLATION
@@ -133,7 +133,7 @@ def replace_sizes_of_day(transaction: sa.Connection, sizes: Sizes, now_ms: int) 
 
 def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[StoredDataSize]:
     """Return the newest measurement of a store; empty before the first."""
-    by_day = _daily_sizes(connection, store_id)
+    by_day = _sizes_by_day(connection, store_id)
     return by_day[max(by_day)] if by_day else []
 
 
@@ -143,39 +143,39 @@ def installation_bytes_by_day(
     """Return the installation's bytes by day."""
     return {
         day: sum(size.bytes for size in sizes if size.part in parts)
-        for day, sizes in _daily_sizes(connection, INSTALLATION).items()
+        for day, sizes in _sizes_by_day(connection, INSTALLATION).items()
     }
 
 
-def growth_per_day(totals: Mapping[str, int]) -> float | None:
+def growth_per_day(bytes_by_day: Mapping[str, int]) -> float | None:
     """Return by how many bytes a day data grew lately; None if too few days are known."""
-    if not totals:
+    if not bytes_by_day:
         return None
-    last = date.fromisoformat(max(totals))
+    last = date.fromisoformat(max(bytes_by_day))
     first = min(
-        day for day in totals if (last - date.fromisoformat(day)).days <= GROWTH_DAYS
+        day for day in bytes_by_day if (last - date.fromisoformat(day)).days <= GROWTH_DAYS
     )
     days = (last - date.fromisoformat(first)).days
     if days < _MIN_GROWTH_DAYS:
         return None
-    return (totals[last.isoformat()] - totals[first]) / days
+    return (bytes_by_day[last.isoformat()] - bytes_by_day[first]) / days
 
 
-def first_event_ms(connection: sa.Connection) -> int | None:
+def oldest_event_ms(connection: sa.Connection) -> int | None:
     """Return the time of the oldest event; imported ones are in no order."""
     found: int | None = connection.execute(sa.select(sa.func.min(events.c.ts))).scalar()
     return found
 
 
-def to_readable_unit(size: float) -> tuple[float, str]:
+def to_readable_unit(size_bytes: float) -> tuple[float, str]:
     """Return bytes in the unit that suits them, and its name."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
-        if size >= unit:
-            return size / unit, name
-    return size / 1e3, "kB"
+        if size_bytes >= unit:
+            return size_bytes / unit, name
+    return size_bytes / 1e3, "kB"
 
 
-def _daily_sizes(
+def _sizes_by_day(
     connection: sa.Connection, store_id: StoreId
 ) -> dict[str, list[StoredDataSize]]:
     columns = [data_sizes.c[name] for name in StoredDataSize._fields]
@@ -248,7 +248,7 @@ def _take_log_sizes(
     ]
 
 
-def _folder_sizes(
+def _store_folder_sizes(
     part: DataKind, part_folders: Sequence[Path]
 ) -> list[tuple[StoreId, StoredDataSize]]:
     return [

@@ -131,7 +131,7 @@ def record_catalog_change(
     return int(transaction.execute(query).scalar_one())
 
 
-def record_confirmed_order(
+def record_confirmed_order_time(
     transaction: sa.Connection, store_id: StoreId, now_ms: int, if_before_ms: int
 ) -> None:
     """Record the time of such an order, unless a time after `if_before_ms` is known."""
@@ -142,13 +142,13 @@ def record_confirmed_order(
     transaction.execute(query.values(confirmed_order_at=now_ms))
 
 
-def log_head(reader: RawReader, store_id: StoreId) -> tuple[int, int]:
+def log_seq_and_losses(reader: RawReader, store_id: StoreId) -> tuple[int, int]:
     """Return a store's newest sequence number, and how often its log lost events."""
     rows = reader.all(_LOG_HEAD, (store_id,))
     return rows[0] if rows else (-1, 0)
 
 
-def catalog_heads(reader: RawReader) -> list[tuple[Any, ...]]:
+def catalog_versions_and_sizes(reader: RawReader) -> list[tuple[Any, ...]]:
     """Return (store, version, size) of every store's catalog."""
     return reader.all(_CATALOGS, ())
 

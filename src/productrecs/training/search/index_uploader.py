@@ -30,7 +30,7 @@ from productrecs.storage.files.search_index_files import IndexFolder
 from productrecs.storage.files.snapshot_cache import (
     LocalIndexSnapshot,
     fetch_index,
-    publish_index,
+    upload_index,
 )
 from productrecs.storage.jobs.leases import Lease
 from productrecs.storage.sql.database import Database
@@ -167,7 +167,7 @@ class IndexUploader:
         uploaded.not_before = now + _UPLOAD_SECONDS
         before = uploaded.index_id
         try:
-            snapshot = publish_index(
+            snapshot = upload_index(
                 self._shared, store_id, folder, before, uploaded.known_digests
             )
         except FileNotFoundError:  # merged meanwhile

@@ -112,7 +112,7 @@ class IndexGeneration:
 
     def publish(self) -> None:
         """Publish the committed documents to readers."""
-        self.manifest = self._folder.publish(
+        self.manifest = self._folder.publish_with_checksums(
             replace(self.manifest, commit=self.manifest.commit + 1)
         )
 
@@ -354,7 +354,7 @@ class Indexer:
             has_changed = indexing.folder.has_changed_since_last_check(manifest)
         if has_changed or now - indexing.checked_at >= self._slowness * _CHECK_SECONDS:
             indexing.checked_at = now
-            indexing.folder.check_files(manifest)
+            indexing.folder.verify_checksums(manifest)
 
     def _needs_new_index(
         self,

@@ -470,7 +470,7 @@ class ServedIndex:
             path = self._copy.copy_new_files(manifest)
         except OSError:
             _log.exception("search index copy failed")
-            path = self._copy.link_in_place(manifest)
+            path = self._copy.verify_and_link_files(manifest)
         if self._index is not None and path == self._path:
             self._index.reload()
             return

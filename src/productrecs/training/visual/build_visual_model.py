@@ -185,7 +185,7 @@ def build_and_publish_visual_model(
         return None
     folder = pictures_folder(root, store_id)
     if progress.visual_id:
-        snapshots.fetch(SnapshotName(store_id, PICTURES, progress.visual_id))
+        snapshots.fetch_if_not_local(SnapshotName(store_id, PICTURES, progress.visual_id))
     is_switch = embedding.name != served_embedder(root, store_id, progress.visual_id)
     may_learn = embedding.uses_behaviour and progress.has_enough_new_data
     is_unchanged = progress.picture_seq <= progress.visual_seq and not may_learn
@@ -209,7 +209,7 @@ def build_and_publish_visual_model(
     }
     facts |= {_EMBEDDER: embedding.name, "pictures": len(items)}
     visual_id = publish_arrays(folder, arrays, facts, progress.visual_id)
-    snapshots.publish(SnapshotName(store_id, PICTURES, visual_id), progress.visual_id)
+    snapshots.upload_model(SnapshotName(store_id, PICTURES, visual_id), progress.visual_id)
     _serve(database, store_id, folder, visual_id, progress, learned_seq)
     _remove_models_except_served_and_newest_other(folder, visual_id, embedding.name)
     return visual_id

@@ -20,7 +20,7 @@ from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.storage.sql.removed_rows import (
     RemovedRows,
     RowsNotRestorableError,
-    removed_rows_of,
+    parse_removed_rows,
 )
 
 AUDIT_PATH: Final = "/dashboard/audit"
@@ -59,7 +59,7 @@ def undo_removal(visit: Visit) -> Reply:
     if entry is None or not entry.undo:
         message = "This was undone already."
         raise PageNotFoundError(message)
-    removed = removed_rows_of(entry.undo)
+    removed = parse_removed_rows(entry.undo)
     try:
         _restore_rows_and_mark_undone(visit, removed, entry.entry_id)
     except RowsNotRestorableError as error:

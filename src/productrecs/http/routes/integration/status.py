@@ -20,7 +20,7 @@ from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.storage.jobs.job_queue import JobState, count_jobs
+from productrecs.storage.jobs.job_queue import JobState, count_jobs_by_state
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shop_connections.repository import (
     ShopConnectionRepository,
@@ -108,7 +108,7 @@ def _status_fields_without_activity(
         catalog = CatalogRepository(connection, store_id)
         model = TrainingRepository(connection, store_id).serving_model()
         connection_of_shop = ShopConnectionRepository(connection, store_id).find()
-        jobs = count_jobs(connection, store_id)
+        jobs = count_jobs_by_state(connection, store_id)
         pictures = PictureRepository(connection, store_id)
         picture_counts, failure = pictures.counts(), pictures.most_frequent_failure()
         item_count, last_change_ms = catalog.size(), catalog.last_changed_at()

@@ -8,7 +8,7 @@ from typing import Any, Final
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_counters_and_versions import catalog_heads
+from productrecs.storage.sql.store_counters_and_versions import catalog_versions_and_sizes
 
 _CHANGES_SQL: Final = (
     "SELECT change_seq, number, present, item_id, sku, title, categories, description, "
@@ -52,7 +52,7 @@ class SearchableTextChanges:
 
 def read_catalog_heads(reader: RawReader) -> list[CatalogVersion]:
     """Return the head of every store's catalog."""
-    rows = catalog_heads(reader)
+    rows = catalog_versions_and_sizes(reader)
     return [CatalogVersion(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
 
 

@@ -35,7 +35,7 @@ def migrate(database: Database) -> bool:
         if _known_revision(transaction) == KNOWN[-1]:
             return False
         _upgrade(transaction)
-        database.dialect.after_migration(transaction)
+        database.dialect.update_planner_statistics(transaction)
     return True
 
 
