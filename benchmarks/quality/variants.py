@@ -21,7 +21,7 @@ from benchmarks.quality.datasets import age_days, online_retail, online_retail_t
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.copurchase import VariantGroups, fit_copurchase
-from productrecs.records.catalog.title_words import size_in_title, variant_key
+from productrecs.records.catalog.title_words import size_code_in_title, variant_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,7 +127,7 @@ def variant_groups_of(titles: Sequence[str]) -> VariantGroups:
     _, where, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     groups = np.where(sizes[where] > 1, where + 1, 0).astype(np.int32)
     return VariantGroups(
-        groups, np.array([size_in_title(title) for title in titles], np.int32)
+        groups, np.array([size_code_in_title(title) for title in titles], np.int32)
     )
 
 

@@ -69,7 +69,7 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import (
     Exposure,
     HoldoutArm,
-    arm_of,
+    draw_arm,
     holdout_split,
 )
 from productrecs.records.experiments.exposures.repository import store_exposures
@@ -261,7 +261,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
     shop = generate_demo_store(
         SEED,
         services.clock(),
-        lambda unit: arm_of(store.store_id, TEST, unit) is HoldoutArm.HELD_OUT,
+        lambda unit: draw_arm(store.store_id, TEST, unit) is HoldoutArm.HELD_OUT,
     )
     _print_step("importing products")
     import_items(services.imports, store, _json_lines_source(shop.items))

@@ -44,7 +44,7 @@ SEVERAL_STORES = {
     "live_events/repository.py: text of _WATCHED_SQL": READS_ALL,
     "relevance/repository.py: measured_and_present_versions": READS_ALL,
     "privacy/repository.py: stores_with_unfinished_erasures": READS_ALL,
-    "experiments/repository.py: stores_with_started_tests": READS_ALL,
+    "experiments/repository.py: stores_with_open_or_recent_tests": READS_ALL,
     "pictures/repository.py: reschedule_rejected_pictures": (
         "an operator's setting changed, once a start"
     ),

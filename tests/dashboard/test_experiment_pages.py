@@ -10,7 +10,7 @@ from productrecs.features.experiments.experiment_measurement import (
     design_of_experiment,
     measure_and_store_test,
 )
-from productrecs.records.experiments.arm_assignment import Exposure, arm_of
+from productrecs.records.experiments.arm_assignment import Exposure, draw_arm
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.tenancy.users.dashboard_user import Role
@@ -58,7 +58,7 @@ def measure(office: Office, shop: Filled, names: list[str]) -> None:
             store.store_id,
             name,
             experiment.split.name,
-            arm_of(store.store_id, experiment.split, name),
+            draw_arm(store.store_id, experiment.split, name),
             name,
             office.now_ms,
         )

@@ -12,7 +12,11 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.arm_assignment import HoldoutArm, arm_of, holdout_split
+from productrecs.records.experiments.arm_assignment import (
+    HoldoutArm,
+    draw_arm,
+    holdout_split,
+)
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.serving.arm_assigner import BACKOFF_SECONDS, ArmAssigner
 from productrecs.serving.writes.background_writes import BackgroundWriter
@@ -91,7 +95,7 @@ def sign_in(database: Database, store_id: StoreId, session: str, customer: str) 
 def two_apart(store_id: StoreId) -> tuple[str, str]:
     """Return two names that by themselves stand in different arms: held out, shown."""
     names = [f"n_{number}" for number in range(100)]
-    by_arm = {arm_of(store_id, HALF, name): name for name in names}
+    by_arm = {draw_arm(store_id, HALF, name): name for name in names}
     return by_arm[HoldoutArm.HELD_OUT], by_arm[HoldoutArm.SHOWN]
 
 
@@ -117,7 +121,9 @@ def test_a_shopper_stays_in_the_arm_of_the_name_they_were_first_met_by(
         assert process.holds_out(customer) is arm
         assert process.holds_out(customer, session) is arm
         assert process.holds_out(session) is arm
-    assert (arm_of(store_id, HALF, customer) is HoldoutArm.HELD_OUT) is not arm  # by itself
+    assert (
+        draw_arm(store_id, HALF, customer) is HoldoutArm.HELD_OUT
+    ) is not arm  # by itself
 
 
 def test_a_customer_met_before_their_session_keeps_their_own_arm(
@@ -177,7 +183,7 @@ def test_while_the_database_is_away_memory_decides_and_no_call_waits_twice(
     for _ in range(5):
         assert process.holds_out_without(customer) is True
         assert process.holds_out_without("never met") is (
-            arm_of(store_id, HALF, "never met") is HoldoutArm.HELD_OUT
+            draw_arm(store_id, HALF, "never met") is HoldoutArm.HELD_OUT
         )
     assert process.reads == 1
 

@@ -17,7 +17,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.experiments.arm_assignment import (
     ArmSplit,
     Exposure,
-    arm_of,
+    draw_arm,
 )
 from productrecs.records.experiments.exposures.repository import (
     NOBODY,
@@ -77,7 +77,7 @@ class ArmAssigner:
     ) -> str:
         """Return the arm of a shopper in a test, and record the exposure."""
         unit = self._randomization_unit(store_id, identities, stored)
-        arm = arm_of(store_id, split, unit)
+        arm = draw_arm(store_id, split, unit)
         now_ms = self._clock()
         for name in dict.fromkeys((*identities, *stored.names)):
             self._write_later(Exposure(store_id, name, split.name, arm, unit, now_ms))

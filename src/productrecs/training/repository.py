@@ -144,7 +144,7 @@ class TrainingRepository(StoreScopedRepository):
         """
         kinds = (*TRAINING_KINDS, *SIGNAL_KINDS)
         log = EventLogRepository(self._connection, self._store_id)
-        yield from log.events_of_visitors(after_seq, up_to_seq, kinds)
+        yield from log.pages_with_visitors(after_seq, up_to_seq, kinds)
 
     def purchase_line_pages(
         self, after_seq: int, up_to_seq: int
@@ -152,7 +152,7 @@ class TrainingRepository(StoreScopedRepository):
         """Yield pages of lines, as `SoldLineRepository.training_lines` does."""
         currency = AccountRepository(self._connection).settings(self._store_id).currency
         sold_lines = SoldLineRepository(self._connection, self._store_id)
-        yield from sold_lines.training_lines(after_seq, up_to_seq, currency)
+        yield from sold_lines.pages_of_training_lines(after_seq, up_to_seq, currency)
 
     def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
         result = self._connection.execution_options(stream_results=True).execute(query)
@@ -193,7 +193,10 @@ class TrainingRepository(StoreScopedRepository):
         """
         sold_lines = SoldLineRepository(self._connection, self._store_id)
         log = EventLogRepository(self._connection, self._store_id)
-        times = (log.first_live_at(applied_seq), sold_lines.first_live_at(applied_seq))
+        times = (
+            log.first_live_event_at(applied_seq),
+            sold_lines.first_live_line_at(applied_seq),
+        )
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
     def serve_unless_older(self, model: TrainedModelRecord) -> None:

@@ -15,7 +15,7 @@ from productrecs.core.ids import visitor_hash
 from productrecs.engines.array_types_and_sorting import Arrays, Bools, Floats, Ints, Items
 from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.engine_protocol import FitFingerprint
-from productrecs.records.catalog.title_words import size_in_title, variant_key
+from productrecs.records.catalog.title_words import size_code_in_title, variant_key
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.training.interest_signals import InterestSignalInputs
 from productrecs.training.partitioned_shopper_events import (
@@ -58,7 +58,11 @@ class CatalogTrainingInputs:
             if present:
                 key = variant_key(title)
                 code = visitor_hash(key) if key else 0
-                current = self._distinct_categories(categories), code, size_in_title(title)
+                current = (
+                    self._distinct_categories(categories),
+                    code,
+                    size_code_in_title(title),
+                )
             if current != previous:  # most changes are of prices and stock only
                 self._cached = None
                 _set_or_remove(self._categories, number, current[0])

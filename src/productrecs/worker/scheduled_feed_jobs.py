@@ -209,7 +209,7 @@ class FeedFetchHandler:
             if not repository.record_fetch(feed, after, fetch):
                 return None
             imports = FileImportRepository(transaction, store_id)
-            is_replaced = last is not None and imports.delete(last.import_id)
+            is_replaced = last is not None and imports.delete_checked(last.import_id)
             imports.add(new_import)
             services.queue.enqueue(transaction, NewJob(store_id, CHECK_JOB))
         if last is not None and is_replaced:

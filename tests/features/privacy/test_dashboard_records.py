@@ -58,7 +58,7 @@ def test_reports_that_quote_a_name_are_deleted(database: Database, name: str) ->
         ).delete_names_from_uploads_and_imports([name])
     with database.reading() as connection:
         repository = FileImportRepository(connection, store_id)
-        gone, rejects = repository.find(FILE), repository.rejects(FILE)
+        gone, rejects = repository.find(FILE), repository.rejected_rows_csv(FILE)
 
     assert kept is not None
     assert kept.preview == kept.result == quoting

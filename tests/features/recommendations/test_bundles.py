@@ -31,7 +31,7 @@ from productrecs.records.placements.bundle import (
     Bundle,
     BundleContent,
     BundleState,
-    bundles_by_item,
+    accepted_bundles_by_item,
 )
 from productrecs.records.placements.placement import Placement, PlacementContent, Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -99,7 +99,7 @@ def made() -> StoreState:
 @pytest.fixture
 def shop(made: StoreState) -> Iterator[StoreState]:
     """Return the shop with its bundles; its rules and settings are those of a new one."""
-    made.bundles = bundles_by_item(ACCEPTED)
+    made.bundles = accepted_bundles_by_item(ACCEPTED)
     yield made
     obey_nothing(made)
     made.settings, made.bundles = StoreSettings(), {}
@@ -180,7 +180,9 @@ def test_rules_and_stock_hide_a_bundle_as_a_whole(shop: StoreState) -> None:
         return RuleContent(action, RuleTarget(items=(str(item),)), **more)
 
     shop.settings = StoreSettings(hide_out_of_stock=False, earnings_weight=1.0)
-    shop.bundles = bundles_by_item(stored(("mat", "tent", "stove"), ("boat", "mug")))
+    shop.bundles = accepted_bundles_by_item(
+        stored(("mat", "tent", "stove"), ("boat", "mug"))
+    )
     assert listed(shop, item_id="mug") == ([], None)
     obey(shop, rule(RuleAction.EXCLUDE, STOVE))
     assert listed(shop, item_id="tent") == ([], None)

@@ -27,7 +27,7 @@ def test_counts_begin_with_the_attribute_that_most_items_have() -> None:
     index.put(1, (("Fit", ("Wide",)),))
     index.put(3, (("color", ("Blue",)),))
 
-    counts = index.value_counts(np.array([0, 1, 2]))
+    counts = index.top_value_counts(np.array([0, 1, 2]))
 
     assert list(counts) == ["Fit", "color"]
     assert counts["Fit"] == [ValueCount("Wide", 2), ValueCount("Slim", 1)]

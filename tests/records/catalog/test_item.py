@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from productrecs.records.catalog.item import FIELD_DEFAULTS, Item, ItemPatch, new_item
-from productrecs.records.catalog.title_words import size_in_title, variant_key
+from productrecs.records.catalog.title_words import size_code_in_title, variant_key
 
 
 def test_a_new_item_has_the_defaults_of_what_its_push_left_out() -> None:
@@ -63,13 +63,13 @@ def test_a_title_of_variant_words_only_has_no_key(title: str) -> None:
 
 def test_the_size_is_the_last_word_that_names_one() -> None:
     assert (
-        size_in_title("Shirt navy XL")
-        == size_in_title("Rock, xl")
-        != size_in_title("Shirt navy L")
+        size_code_in_title("Shirt navy XL")
+        == size_code_in_title("Rock, xl")
+        != size_code_in_title("Shirt navy L")
         != 0
     )
-    assert size_in_title("Mug red") == size_in_title("") == 0
-    assert size_in_title("Small bag M") == size_in_title("Shirt M")
+    assert size_code_in_title("Mug red") == size_code_in_title("") == 0
+    assert size_code_in_title("Small bag M") == size_code_in_title("Shirt M")
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,9 @@ def test_the_size_is_the_last_word_that_names_one() -> None:
     ["Women's Jacket", "Men\u2019s jacket", "Shampoo L'Or", "M&M's, 45 g", "H&M shirt"],
 )
 def test_a_letter_that_belongs_to_a_word_is_no_size(title: str) -> None:
-    assert size_in_title(title) == 0
-    assert size_in_title(f"{title} S") == size_in_title("Boys' black&white shirt 'S'") != 0
+    assert size_code_in_title(title) == 0
+    assert (
+        size_code_in_title(f"{title} S")
+        == size_code_in_title("Boys' black&white shirt 'S'")
+        != 0
+    )

@@ -12,7 +12,7 @@ def test_items_newer_than_the_groups_stand_alone() -> None:
     items = np.array([0, 9, 1, 9, 2, 3], np.int64)
 
     assert groups.groups_of(items).tolist() == [7, 0, 7, 0, 0, 0]
-    assert groups.first_of_each_group(items).tolist() == [
+    assert groups.mask_first_of_each_group(items).tolist() == [
         True,
         True,
         False,

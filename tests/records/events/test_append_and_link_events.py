@@ -86,10 +86,10 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
             "training": list(
                 TrainingRepository(connection, store).behaviour_pages(-1, LAST)
             ),
-            "searches": list(log.events_of_searches(-1, LAST, tuple(EventKind))),
+            "searches": list(log.pages_with_terms(-1, LAST, tuple(EventKind))),
             "touchpoints": list(attribution.touchpoints_and_search_clicks(-1, LAST)),
-            "carts": log.carts(-1, LAST),
-            "hours": sorted(log.hours(-1, LAST)),
+            "carts": log.cart_additions(-1, LAST),
+            "hours": sorted(log.counts_by_hour_and_kind(-1, LAST)),
             "bots": sorted(ExperimentResultRepository(connection, store).bots(0)),
             "diagnosis": TrackingIssueRepository(connection, store).touchpoints(),
             "live": [

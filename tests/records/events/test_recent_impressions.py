@@ -22,25 +22,25 @@ def shown(*items: int, at: int = NOW) -> RecentImpressions:
 
 
 def test_an_item_shown_twice_is_not_fatigued() -> None:
-    assert shown(1, 1, 2, 2, 2).discounted_counts(NOW) == {2: 3.0}
+    assert shown(1, 1, 2, 2, 2).discounted_repeat_counts(NOW) == {2: 3.0}
 
 
 def test_a_week_halves_it() -> None:
     showings = shown(*[1] * 8, at=NOW - 7 * DAY_MS)
 
-    assert showings.discounted_counts(NOW)[1] == pytest.approx(4.0)
+    assert showings.discounted_repeat_counts(NOW)[1] == pytest.approx(4.0)
 
 
 def test_what_is_taken_up_begins_anew() -> None:
     showings = shown(1, 1, 1, 2, 2, 2)
 
     showings.add_action(1, is_purchase=False)
-    after_a_click = showings.discounted_counts(NOW)
+    after_a_click = showings.discounted_repeat_counts(NOW)
     for _ in range(3):
         showings.add(1, NOW)
 
     assert after_a_click == {2: 3.0}
-    assert showings.discounted_counts(NOW) == {1: 3.0, 2: 3.0}
+    assert showings.discounted_repeat_counts(NOW) == {1: 3.0, 2: 3.0}
 
 
 def test_a_purchase_takes_up_too_and_what_has_no_product_does_not() -> None:
@@ -49,7 +49,7 @@ def test_a_purchase_takes_up_too_and_what_has_no_product_does_not() -> None:
     showings.add_action(None, is_purchase=False)
     showings.add_action(2, is_purchase=True)
 
-    assert showings.discounted_counts(NOW) == {1: 3.0}
+    assert showings.discounted_repeat_counts(NOW) == {1: 3.0}
 
 
 def test_it_is_bounded() -> None:

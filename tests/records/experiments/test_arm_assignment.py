@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.experiments.arm_assignment import (
     ArmSplit,
     HoldoutArm,
-    arm_of,
+    draw_arm,
     holdout_split,
 )
 
@@ -20,7 +20,7 @@ UNITS = [f"s_{number:05}" for number in range(20_000)]
 
 
 def held(test: ArmSplit, store_id: StoreId = SHOP) -> set[str]:
-    return {unit for unit in UNITS if arm_of(store_id, test, unit) is HoldoutArm.HELD_OUT}
+    return {unit for unit in UNITS if draw_arm(store_id, test, unit) is HoldoutArm.HELD_OUT}
 
 
 def surprise(found: int, of: int, share: float) -> float:
@@ -40,7 +40,7 @@ def test_the_share_is_the_same_among_any_kind_of_name() -> None:
     kinds = [[f"{kind}{n}" for n in range(5_000)] for kind in ("", "s_", "customer-", "é")]
 
     for kind in kinds:
-        found = sum(arm_of(SHOP, test, unit) is HoldoutArm.HELD_OUT for unit in kind)
+        found = sum(draw_arm(SHOP, test, unit) is HoldoutArm.HELD_OUT for unit in kind)
         assert surprise(found, len(kind), 0.2) < 4
 
 
@@ -69,7 +69,7 @@ def test_the_draw_never_changes_from_release_to_release() -> None:
     test = holdout_split("holdout", 50)
 
     drawn = "".join(
-        "x" if arm_of(SHOP, test, f"s_{n}") is HoldoutArm.HELD_OUT else "."
+        "x" if draw_arm(SHOP, test, f"s_{n}") is HoldoutArm.HELD_OUT else "."
         for n in range(24)
     )
 
@@ -102,7 +102,9 @@ ABC = (("b", 30.0), ("c", 20.0))
 def test_arms_have_their_shares_and_are_independent_of_other_tests(
     one: ArmSplit, other: ArmSplit, share: float
 ) -> None:
-    drawn = {unit: (arm_of(SHOP, one, unit), arm_of(SHOP, other, unit)) for unit in UNITS}
+    drawn = {
+        unit: (draw_arm(SHOP, one, unit), draw_arm(SHOP, other, unit)) for unit in UNITS
+    }
 
     first = [arms[0] for arms in drawn.values()]
     for arm, percent in one.shares:

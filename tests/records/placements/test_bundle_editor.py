@@ -18,7 +18,7 @@ from productrecs.records.placements.bundle import (
     BundlePrice,
     BundleState,
     UnknownBundleError,
-    price_of,
+    bundle_price,
     validate_bundle,
 )
 from productrecs.records.placements.bundle_editor import BundleEditor
@@ -175,4 +175,4 @@ def test_of_two_merchants_who_edit_at_once_one_reads_again(database: Database) -
 def test_a_price_is_the_sum_less_the_discount(
     prices: list[float | None], discount: dict[str, Any], expected: BundlePrice
 ) -> None:
-    assert price_of(prices, BundleContent((), **discount)) == expected
+    assert bundle_price(prices, BundleContent((), **discount)) == expected

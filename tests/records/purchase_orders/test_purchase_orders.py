@@ -40,7 +40,7 @@ def test_goods_on_order_are_added_replaced_and_removed(
             [TENT, LAMP, PurchaseOrderLine("ghost", 1, TENT.expected_day)], NOW
         )
         orders.add([PurchaseOrderLine("T-1", 2, "2026-03-21")], NOW)
-        first, by_product = orders.lines(), orders.on_order()
+        first, by_product = orders.lines(), orders.units_on_order()
         orders.replace([LAMP, LAMP], NOW)
         second = orders.lines()
         orders.remove([next(iter(second))])

@@ -35,7 +35,7 @@ class Log:
     def __init__(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows = rows
 
-    def events_of_searches(
+    def pages_with_terms(
         self, _after: int, _up_to: int, _kinds: object
     ) -> Iterator[list[tuple[Any, ...]]]:
         """Give one page."""

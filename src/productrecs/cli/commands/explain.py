@@ -32,7 +32,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.experiments.arm_assignment import (
     ArmSplit,
     HoldoutArm,
-    arm_of,
+    draw_arm,
     holdout_split,
 )
 from productrecs.records.experiments.exposures.repository import read_stored_identity
@@ -159,10 +159,10 @@ def _explain_list(
             stored_identity = read_stored_identity(reader, store.store_id, identities)
             assigned_identity = stored_identity.name or identities[-1]
             if store.settings.holdout_percent:
-                arm = arm_of(store.store_id, _holdout(store), assigned_identity)
+                arm = draw_arm(store.store_id, _holdout(store), assigned_identity)
             if placement is not None and test is not None:
                 placement = test.placements[
-                    arm_of(store.store_id, test.split, assigned_identity)
+                    draw_arm(store.store_id, test.split, assigned_identity)
                 ]
     finally:
         reader.close()

@@ -88,7 +88,7 @@ def _purchase_lines_with_item_ids(
     after = FIRST_PAGE_KEY
     while True:
         with database.reading() as connection:
-            page = PurchaseRepository(connection, store_id).page_of_lines(after, PAGE)
+            page = PurchaseRepository(connection, store_id).page_of_order_lines(after, PAGE)
             names = CatalogRepository(connection, store_id).ids_of(
                 line.item for line in page
             )

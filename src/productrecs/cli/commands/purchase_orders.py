@@ -81,7 +81,7 @@ def add_line(
         )
         with database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, store.store_id)
-            orders.add_product(line, services.clock())
+            orders.add_line(line, services.clock())
     click.echo("Stored 1 line.")
 
 

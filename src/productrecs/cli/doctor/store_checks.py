@@ -284,7 +284,10 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
             events.summarize_newest_product_events(),
         )
         purchases, model_id = sampler.purchase_sample_counts(), sampler.model_id()
-        gaps, delay_ms = sampler.count_incomplete_items(), sold_lines.order_delay_ms()
+        gaps, delay_ms = (
+            sampler.count_incomplete_items(),
+            sold_lines.shortest_order_delay_ms(),
+        )
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)

@@ -281,7 +281,7 @@ def _advance_index_and_compute_step(
         searches = columns_since(searches, settled.before_ms)
     days = LocalDayMapper(zone, settled.first_open_day)
     intents = IntentByTerm(position.language)
-    carts = repository.log.carts(position.seq, up_to)
+    carts = repository.log.cart_additions(position.seq, up_to)
     lines = repository.sold_lines.changed_live_lines(position.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= position.seq or settled.before_ms]
     stored_outcomes = repository.outcomes_of_facts(changed) if changed else []
@@ -311,7 +311,7 @@ def _advance_index_and_compute_step(
         ),
         hours=[
             row
-            for row in repository.log.hours(position.seq, up_to)
+            for row in repository.log.counts_by_hour_and_kind(position.seq, up_to)
             if row[0] >= settled.first_open_hour
         ],
     )
@@ -366,7 +366,9 @@ def _attribute_outcomes(
     places = repository.log.touchpoint_places(
         touchpoints.seqs[touchpoints.seqs >= 0].tolist()
     )
-    terms = repository.log.terms(search_clicks.seqs[search_clicks.seqs >= 0].tolist())
+    terms = repository.log.terms_of_events(
+        search_clicks.seqs[search_clicks.seqs >= 0].tolist()
+    )
     intent_by_search = {seq: intents[term] for seq, term in terms.items()}
     columns = zip(
         outcome_rows,

@@ -235,7 +235,9 @@ class AttributionRepository(StoreScopedRepository):
         The position must still be `progress`. Earlier settled days stay settled.
         """
         values = (progress.seq, days.before_ms)
-        if self.log.has_unread(*values) or self.sold_lines.has_unread(*values):
+        if self.log.has_unread_live_event(*values) or self.sold_lines.has_unread_live_line(
+            *values
+        ):
             return False
         columns = attribution_marks.c
         changed = self._update_rows(

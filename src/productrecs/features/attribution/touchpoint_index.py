@@ -121,7 +121,7 @@ class TouchpointIndex:
         """Write the segment to its file once it is full."""
         if self._read < self.end:
             return
-        last_event = repository.log.last_event(self.end - self._length, self.end)
+        last_event = repository.log.last_seq_and_time(self.end - self._length, self.end)
         _try_write_segment(self._file(len(self._segments)), self._tail, last_event)
         self._segments.append(self._tail)
         self._tail = EMPTY_SEGMENT
@@ -130,7 +130,7 @@ class TouchpointIndex:
         """Open the next full segment from its file; return whether there is one."""
         if self._read > self.end - self._length:
             return False  # part of the segment is in memory
-        last_event = repository.log.last_event(self.end - self._length, self.end)
+        last_event = repository.log.last_seq_and_time(self.end - self._length, self.end)
         segment = _open_segment_if_current(self._file(len(self._segments)), last_event)
         if segment is None:
             return False

@@ -84,7 +84,7 @@ def measure_recent_traffic(
     with database.reading() as connection:
         repository = ExperimentResultRepository(connection, store.store_id)
         after_seq = max(0, log_seq(connection, store.store_id) - _MAX_LOG_ROWS)
-        visits = repository.visits(subject or "", since_ms, after_seq)
+        visits = repository.visits_by_person_and_kind(subject or "", since_ms, after_seq)
         first_at = _first_exposures(visits, subject)
         is_whole_store = subject is not None and not first_at
         if is_whole_store:

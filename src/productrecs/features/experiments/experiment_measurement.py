@@ -36,7 +36,7 @@ from productrecs.records.experiments.experiment import (
 )
 from productrecs.records.experiments.repository import (
     ExperimentRepository,
-    stores_with_started_tests,
+    stores_with_open_or_recent_tests,
 )
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -245,7 +245,7 @@ def stores_with_tests_to_measure(
 ) -> list[StoreId]:
     """Return the stores with a test whose result may have changed, by one query."""
     with database.reading() as connection:
-        started = stores_with_started_tests(connection, now_ms - _LATE_MS)
+        started = stores_with_open_or_recent_tests(connection, now_ms - _LATE_MS)
     return [
         store.store_id
         for store in stores

@@ -59,18 +59,20 @@ class ExperimentResultRepository(StoreScopedRepository):
     ) -> Iterator[list[Row]]:
         """Yield pages of (person, kind, ts) of events of two kinds; without kinds none."""
         log = EventLogRepository(self._connection, self._store_id)
-        for page in log.events_of_kinds(kinds, since_seq):
+        for page in log.events_of_two_kinds(kinds, since_seq):
             yield [(person, kind, ts) for _, kind, ts, person in page]
 
-    def visits(self, widget: str, since_ms: int, after_seq: int) -> list[Row]:
+    def visits_by_person_and_kind(
+        self, widget: str, since_ms: int, after_seq: int
+    ) -> list[Row]:
         """Return (person, kind, first ts, last ts, first ts with that widget)."""
         log = EventLogRepository(self._connection, self._store_id)
-        return log.visits(widget, since_ms, after_seq)
+        return log.visits_by_person_and_kind(widget, since_ms, after_seq)
 
     def bots(self, since_ms: int) -> Iterator[str]:
         """Yield the names of recognised bots since then."""
         log = EventLogRepository(self._connection, self._store_id)
-        yield from log.names_of_bots(since_ms)
+        yield from log.shopper_ids_of_bots(since_ms)
 
     def tests(self) -> list[tuple[str, int]]:
         """Return every test with assigned visitors, and its start; newest first."""

@@ -220,7 +220,9 @@ class ForecastRepository(StoreScopedRepository):
         means_and_p90s = (
             means_and_p90s.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
         )
-        on_order = PurchaseOrderRepository(self._connection, self._store_id).on_order()
+        on_order = PurchaseOrderRepository(
+            self._connection, self._store_id
+        ).units_on_order()
         items = [
             ForecastItemRow._make((*row[:-2], tuple(on_order.get(str(row[0]), ()))))
             for row in rows

@@ -340,7 +340,7 @@ class _DryRunWriter:
             repository = CatalogRepository(connection, self._store.store_id)
             stored, size = find_stored_items(repository, chunk), repository.size()
             if not chunk:
-                self.report.diff = self._diff.report(repository.active_size())
+                self.report.diff = self._diff.report(repository.count_not_discontinued())
                 self.report.notes += link_host_notes(self._links, self._store.domain)
         accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
         latest = {require_patch(item).item_id: item for item in accepted}

@@ -14,7 +14,7 @@ from productrecs.features.imports.import_report import (
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.item_file_reader import ReadItem, RejectedItem
-from productrecs.records.catalog.item import ItemPatch, unpacked_fields
+from productrecs.records.catalog.item import ItemPatch, unpack_fields_in_place
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.schemas.items import MAX_ITEMS
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -38,7 +38,7 @@ class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
 def _to_read_item(staged_item: _StagedItem) -> ReadItem:
     return ReadItem(
         staged_item.row,
-        ItemPatch(staged_item.item_id, unpacked_fields(staged_item.fields)),
+        ItemPatch(staged_item.item_id, unpack_fields_in_place(staged_item.fields)),
         staged_item.rows,
         staged_item.is_hidden,
         staged_item.is_repeated,

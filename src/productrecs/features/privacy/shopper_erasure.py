@@ -228,12 +228,12 @@ class ShopperEraser:
         )
         with self.database.reading() as connection:
             searches = SearchCountRepository(connection, store_id)
-            intents = searches.rare_intents_of(names, MAX_RARE_SEARCHES)
+            intents = searches.rare_intents_of_shopper(names, MAX_RARE_SEARCHES)
         with self.database.transaction() as transaction:
             StoreLogTransaction(self.database, transaction, store_id).take_seqs(0)
             shoppers = ShopperRecordRepository(transaction, store_id)
             shoppers.recheck_waiting_files()
-            queries = EventRepository(transaction, store_id).queries_of(names)
+            queries = EventRepository(transaction, store_id).typed_queries_of(names)
             texts = {" ".join(query.split())[:100].lower() for query in queries}
             SearchCountRepository(transaction, store_id).delete_rare_queries(
                 sorted(texts), intents, MAX_RARE_SEARCHES

@@ -20,8 +20,8 @@ from productrecs.records.placements.bundle import (
     BundleContent,
     BundlePrice,
     BundleState,
+    bundle_price,
     is_offerable,
-    price_of,
     sum_of,
 )
 from productrecs.records.placements.repository import BundleRepository
@@ -85,7 +85,7 @@ def bundle_offers(
         parts = catalog.numbers_of(bundle.content.items)
         missing = tuple(part for part in parts if part not in anchors)
         prices = [float(catalog.prices[part]) for part in parts]
-        price = price_of(prices, bundle.content)
+        price = bundle_price(prices, bundle.content)
         if (
             missing
             and can_buy_all(store, bundle.content.items, now_ms)
@@ -257,7 +257,7 @@ def build_bundle_overview(
     Without a `bundle` it is a proposal, or is not saved yet.
     """
     parts = [items.get(item_id) for item_id in content.items]
-    price = price_of([None if part is None else part.price for part in parts], content)
+    price = bundle_price([None if part is None else part.price for part in parts], content)
     titles = [part.title if part is not None else "" for part in parts]
     return BundleOverview(
         content=content,

@@ -159,7 +159,7 @@ def ignored_impressions(
     """Return how often a shopper saw each ignored product."""
     impressions_by_item: dict[int, float] = {}
     for history in histories:
-        for item, impressions in history.shown.discounted_counts(now_ms).items():
+        for item, impressions in history.shown.discounted_repeat_counts(now_ms).items():
             impressions_by_item[item] = impressions_by_item.get(item, 0.0) + impressions
     return impressions_by_item
 

@@ -118,7 +118,7 @@ class EligibleItems:
         return self._trending(self.visible)
 
     def _trending(self, visible: Mask, limit: int = 2**62) -> Iterator[int]:
-        for items in (self.models.trending, self.catalog.newest()):
+        for items in (self.models.trending, self.catalog.newest_items()):
             for start in range(0, min(len(items), limit), _CHUNK):
                 chunk = items[start : start + _CHUNK]
                 chunk = chunk[chunk < len(visible)]
@@ -126,7 +126,7 @@ class EligibleItems:
 
     def newest(self, limit: int) -> Ints:
         """Return the newest items."""
-        newest = self.catalog.newest()
+        newest = self.catalog.newest_items()
         newest = newest[newest < len(self.visible)]
         return newest[self.visible[newest]][:limit]
 

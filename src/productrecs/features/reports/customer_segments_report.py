@@ -95,7 +95,7 @@ def compute_and_store_segments(
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
     with database.reading() as connection:
         head = log_seq(connection, store.store_id)
-        lines = SoldLineRepository(connection, store.store_id).lines_of_customers()
+        lines = SoldLineRepository(connection, store.store_id).pages_of_customer_lines()
         customers = segment_customers(lines, store.settings.currency, zone, today)
     result = StoredInsight(
         now_ms,

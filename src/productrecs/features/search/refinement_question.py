@@ -19,7 +19,7 @@ from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import FilterKind
-from productrecs.records.catalog.title_words import fold_text, size_in_title
+from productrecs.records.catalog.title_words import fold_text, size_code_in_title
 from productrecs.records.catalog.variant_groups import Items
 from productrecs.records.search_counts.repository import QuestionCount
 
@@ -217,7 +217,7 @@ def _count_items_with_answer(catalog: CatalogView, key: _Key, items: Items) -> i
 
 def _size_sort_key(value: str) -> tuple[int, float, str]:
     """Return the place of a size: words such as S and XL, then numbers, then others."""
-    word = size_in_title(value)
+    word = size_code_in_title(value)
     if word:
         return (0, word, value)
     try:

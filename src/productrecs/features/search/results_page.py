@@ -251,7 +251,7 @@ def results_page(
         hits=hits,
         relaxed=results.relaxed,
         address=query.address,
-        total=int(groups.first_of_each_group(matches.items).sum())
+        total=int(groups.mask_first_of_each_group(matches.items).sum())
         if listing.counts
         else None,
         facets={
@@ -366,7 +366,7 @@ def _page_hits(
             page_results.items[page_results.complete :],
         )
         items = np.concatenate([_sort_items(store, listing.sort, tier) for tier in tiers])
-        items = items[groups.first_of_each_group(items)]
+        items = items[groups.mask_first_of_each_group(items)]
         ranked = enumerate(items[: offset + num].tolist())
         return [Hit(item, 1.0 / (1.0 + rank)) for rank, item in ranked][offset:]
     pins = filter_items(
@@ -380,7 +380,7 @@ def _page_hits(
     hits = _first_hits(store, query, page_results, groups, last_rank)
     if query.has_words or query.filters:
         exact = int(
-            groups.first_of_each_group(page_results.items[: page_results.exact]).sum()
+            groups.mask_first_of_each_group(page_results.items[: page_results.exact]).sum()
         )
         hits = reorder_page_by_page(hits, exact, pages, until)
     return collapse_variants(groups, put_pinned_first(pins, hits))[offset : offset + num]
@@ -445,7 +445,7 @@ def _facet_counts(
         match_count = len(filter_items(items, [mask]))
         return InStockFacet(match_count, len(items) - match_count)
     if facet is not Facet.ATTRIBUTES:
-        return catalog.attributes.value_counts(items).get(facet.value, [])
+        return catalog.attributes.top_value_counts(items).get(facet.value, [])
     return _attribute_counts(catalog, results, masks)
 
 
@@ -458,7 +458,7 @@ def _attribute_counts(
     """
     counts = {
         name: values
-        for name, values in catalog.attributes.value_counts(
+        for name, values in catalog.attributes.top_value_counts(
             results.filter_by(masks.values()).items
         ).items()
         if name not in ATTRIBUTE_FIELDS
@@ -468,5 +468,5 @@ def _attribute_counts(
         for name in counts:
             if attribute_kind(name) == filtered_kind:
                 items = results.filter_by(other_masks).items
-                counts[name] = catalog.attributes.value_counts(items).get(name, [])
+                counts[name] = catalog.attributes.top_value_counts(items).get(name, [])
     return counts

@@ -61,7 +61,7 @@ class AttributeIndex:
 
     def put(self, number: int, attributes: Attributes) -> None:
         """Replace all of an item's attributes."""
-        ids = tuple(dict.fromkeys(self._add_value_ids(attributes)))
+        ids = tuple(dict.fromkeys(self._get_or_create_value_ids(attributes)))
         old = self._items[number]
         if old == ids:
             return
@@ -152,7 +152,7 @@ class AttributeIndex:
         ):
             yield self._titles[name], ValueCount(value, len(members))
 
-    def value_counts(self, items: Items) -> dict[str, list[ValueCount]]:
+    def top_value_counts(self, items: Items) -> dict[str, list[ValueCount]]:
         """Return how many of `items` have each value, by attribute as first written.
 
         Attributes are sorted by their number of items, and an attribute's values by
@@ -178,7 +178,7 @@ class AttributeIndex:
                 listed.append(ValueCount(self._values[value_id], count))
         return counts_by_name
 
-    def _add_value_ids(self, attributes: Attributes) -> Iterator[int]:
+    def _get_or_create_value_ids(self, attributes: Attributes) -> Iterator[int]:
         for name, values in attributes:
             folded = fold_text(name)
             self._titles.setdefault(folded, name)
@@ -190,13 +190,13 @@ class AttributeIndex:
                     self._names.append(folded)
                     self._values.append(value)
                     self._members.append(array("i"))
-                    self._index_words(value_id, folded, value)
+                    self._index_field_words(value_id, folded, value)
                     self._ids[key] = (
                         value_id  # last: readers must find only complete entries
                     )
                 yield value_id
 
-    def _index_words(self, value_id: int, name: str, value: str) -> None:
+    def _index_field_words(self, value_id: int, name: str, value: str) -> None:
         if name not in ATTRIBUTE_FIELDS:
             return
         text = " ".join(fold_words(value).split())

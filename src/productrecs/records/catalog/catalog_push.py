@@ -63,8 +63,8 @@ def upsert_items(
     is_present = repository.presence(latest)
     created = [item_id for item_id in latest if not is_present.get(item_id)]
     if created and limit is not None:
-        _check_room(repository.size() + len(created), limit)
-    numbers = _new_numbers(
+        _check_item_limit(repository.size() + len(created), limit)
+    numbers = _assign_new_numbers(
         log, [item_id for item_id in latest if item_id not in is_present]
     )
     before, after = list[Item](), list[Item]()  # only items in price lists
@@ -96,7 +96,7 @@ def upsert_items(
         repository.add(log.database, new, seq, now_ms)
         repository.change(changed, seq, now_ms)
     _update_price_list_counts(repository, before, after)
-    total = repository.record_catalog_change(seq, len(created))
+    total = repository.record_change_and_read_size(seq, len(created))
     return PushResult(len(created), len(latest) - len(created), total, seq)
 
 
@@ -114,14 +114,14 @@ def remove_item(log: StoreLogTransaction, item_id: str, now_ms: int) -> None:
         raise UnknownItemError(message)
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
     _update_price_list_counts(repository, [stored.item], [])
-    repository.record_catalog_change(seq, -1)
+    repository.record_change_and_read_size(seq, -1)
 
 
 def _report_changes(
-    on_change: OnChange, found: Mapping[str, StoredItem], after: Sequence[StoredItem]
+    on_change: OnChange, before: Mapping[str, StoredItem], after: Sequence[StoredItem]
 ) -> None:
     for one in after:
-        old = found.get(one.item.item_id)
+        old = before.get(one.item.item_id)
         on_change(old if old is not None and old.present else None, one)
 
 
@@ -136,7 +136,7 @@ def restore_items(
         repository, [one.item for one in found], [one.item for one in restored]
     )
     gone = sum(one.present for one in found) - sum(one.present for one in restored)
-    repository.record_catalog_change(seq, -gone)
+    repository.record_change_and_read_size(seq, -gone)
 
 
 def _batches(patches: Iterable[PushedItem]) -> Iterator[list[PushedItem]]:
@@ -165,7 +165,7 @@ def _update_price_list_counts(
         repository.set_price_lists(counts)
 
 
-def _check_room(size: int, limit: int) -> None:
+def _check_item_limit(size: int, limit: int) -> None:
     if size > limit:
         message = (
             f"the catalog would have {size:,} items and the plan allows {limit:,}; "
@@ -179,7 +179,7 @@ def _new_stored_item(patch: PushedItem, number: int, now_ms: int) -> StoredItem:
     return StoredItem(number=number, present=True, created_at=now_ms, item=new_item(patch))
 
 
-def _new_numbers(log: StoreLogTransaction, item_ids: Sequence[str]) -> dict[str, int]:
+def _assign_new_numbers(log: StoreLogTransaction, item_ids: Sequence[str]) -> dict[str, int]:
     first = log.take_numbers(len(item_ids))
     numbers = {item_id: first + index for index, item_id in enumerate(item_ids)}
     log.remember_numbers(numbers)
@@ -208,6 +208,6 @@ def mark_all_items_changed(
             repository = CatalogRepository(transaction, store_id)
             end = repository.next_number()
             if repository.mark_changed(range(start, start + chunk), seq):
-                repository.record_catalog_change(seq, 0)
+                repository.record_change_and_read_size(seq, 0)
         start += chunk
         yield min(1.0, start / end) if end else 1.0

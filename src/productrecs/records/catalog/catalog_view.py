@@ -230,7 +230,7 @@ class CatalogView:
         known = map(self.numbers.get, item_ids)
         return [number for number in known if number is not None]
 
-    def newest(self) -> npt.NDArray[np.int64]:
+    def newest_items(self) -> npt.NDArray[np.int64]:
         """Return the numbers of the catalog's items, newest first."""
         if self._newest[0] != self.version:
             known = np.flatnonzero(self._state)

@@ -153,11 +153,11 @@ class PackedItemPatch:
     @property
     def fields(self) -> Mapping[str, object]:
         """The fields of the push, unpacked at each access."""
-        return unpacked_fields(_unpack(self.packed))
+        return unpack_fields_in_place(_unpack(self.packed))
 
 
-def unpacked_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of an item from their packed form: lists become tuples."""
+def unpack_fields_in_place(fields: dict[str, Any]) -> dict[str, Any]:
+    """Change packed fields of an item, such as lists to tuples; return them."""
     for name in LIST_FIELDS:
         if name in fields:
             fields[name] = tuple(fields[name])

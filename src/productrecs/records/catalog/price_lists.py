@@ -126,14 +126,14 @@ class PriceLists:
         """Start without lists."""
         self._columns: dict[str, Amounts] = {}  # [2, items]; NaN where there is no price
 
-    def put(self, number: int, text: str) -> None:
+    def put(self, number: int, prices_json: str) -> None:
         """Replace the prices of an item by those of its JSON."""
-        if text == NO_PRICES and not self._columns:
+        if prices_json == NO_PRICES and not self._columns:
             return
         for column in self._columns.values():
             if number < column.shape[1]:
                 column[:, number] = np.nan
-        for one in as_list_prices(json.loads(text)):
+        for one in as_list_prices(json.loads(prices_json)):
             column = self._columns.get(one.name, _NO_COLUMN)
             if number >= column.shape[1]:
                 column = self._columns[one.name] = _widened(column, number)
@@ -155,12 +155,16 @@ class PriceLists:
         Raises:
             UnknownPriceListError: when the list holds no item.
         """
-        prices, list_prices = self._column(str(name), len(usual[0]))
+        prices, list_prices = self._prices_and_list_prices(str(name), len(usual[0]))
         if not np.isfinite(prices).any():
             message = f"no item has a price in the list {name}"
             raise UnknownPriceListError(message)
         currency_of_list = name.currency or currency
-        fallbacks = [self._column(currency_of_list, len(prices))] if name.group else []
+        fallbacks = (
+            [self._prices_and_list_prices(currency_of_list, len(prices))]
+            if name.group
+            else []
+        )
         if currency_of_list == currency:
             fallbacks.append(usual)
         for other_prices, other_list_prices in fallbacks:
@@ -173,7 +177,7 @@ class PriceLists:
         """Return the memory size of the lists."""
         return sum(column.nbytes for column in self._columns.values())
 
-    def _column(self, name: str, size: int) -> tuple[Amounts, Amounts]:
+    def _prices_and_list_prices(self, name: str, size: int) -> tuple[Amounts, Amounts]:
         column = self._columns.get(name, _NO_COLUMN)[:, :size]
         found = np.full((2, size), np.nan)
         found[:, : column.shape[1]] = column

@@ -20,7 +20,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader, raw_connection
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
-    record_catalog_change,
+    record_change_and_read_size,
     set_head,
 )
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
@@ -100,18 +100,18 @@ class CatalogRepository(StoreScopedRepository):
 
     def page(self, after_number: int, limit: int) -> list[StoredItem]:
         """Return up to `limit` items of the catalog with a number above `after_number`."""
-        query = self._page(after_number, limit, items)
+        query = self._page_query(after_number, limit, items)
         return [_to_stored_item(row) for row in self._connection.execute(query).mappings()]
 
     def page_of_changed_ids(
         self, after_number: int, limit: int, updated_after: int
     ) -> list[tuple[int, str]]:
         """Return the numbers and ids of such items that changed after a time (UTC ms)."""
-        query = self._page(after_number, limit, items.c.number, items.c.item_id)
+        query = self._page_query(after_number, limit, items.c.number, items.c.item_id)
         query = query.where(items.c.updated_at > updated_after)
         return [(row[0], row[1]) for row in self._connection.execute(query)]
 
-    def _page(
+    def _page_query(
         self, after_number: int, limit: int, *columns: sa.ColumnElement[Any] | sa.Table
     ) -> sa.Select[Any]:
         query = sa.select(*columns).where(
@@ -147,7 +147,7 @@ class CatalogRepository(StoreScopedRepository):
         row = head_fields(self._connection, self._store_id, "catalog_size")
         return 0 if row is None else int(row[0])
 
-    def active_size(self) -> int:
+    def count_not_discontinued(self) -> int:
         """Return the number of items in the catalog that are not discontinued."""
         query = sa.select(sa.func.count()).where(
             items.c.store_id == self._store_id,
@@ -243,9 +243,11 @@ class CatalogRepository(StoreScopedRepository):
         text = json.dumps(dict(sorted(counts.items())))
         set_head(self._connection, self._store_id, price_lists=text)
 
-    def record_catalog_change(self, seq: int, added: int) -> int:
-        """Record a change at `seq` that added `added` items; return the catalog's size."""
-        return record_catalog_change(self._connection, self._store_id, seq, added)
+    def record_change_and_read_size(self, seq: int, added_items: int) -> int:
+        """Record a change at `seq` that added items; return the catalog's size."""
+        return record_change_and_read_size(
+            self._connection, self._store_id, seq, added_items
+        )
 
 
 def _changing_columns(stored_item: StoredItem, seq: int, now_ms: int) -> dict[str, object]:
@@ -315,7 +317,7 @@ class ItemTitle(NamedTuple):
     change_seq: int
 
 
-def read_titles(reader: RawReader, store_id: StoreId) -> Iterator[Sequence[ItemTitle]]:
+def read_all_titles(reader: RawReader, store_id: StoreId) -> Iterator[Sequence[ItemTitle]]:
     """Yield every title of a catalog in batches."""
     after = -1
     while page := reader.all(_TITLES_SQL, (store_id, after)):

@@ -53,13 +53,13 @@ class VariantWords(NamedTuple):
     differing: tuple[str, ...]
 
 
-def variant_words(title: str, values: Iterable[str] = ()) -> VariantWords:
-    """Split the words of a title; `values` are the product's own sizes and colours.
+def variant_words(title: str, sizes_and_colours: Iterable[str] = ()) -> VariantWords:
+    """Split the words of a title, with the product's own sizes and colours.
 
-    Words for sizes and colours, measures such as 500ml, and the words of `values` differ.
-    Plain numbers are shared: volume 2 is not a variant of volume 1.
+    Those words, other words for sizes and colours, and measures such as 500ml differ. Plain
+    numbers are shared: volume 2 is not a variant of volume 1.
     """
-    own = {word for value in values for word in _words(value)}
+    own = {word for value in sizes_and_colours for word in _words(value)}
     shared: list[str] = []
     differing: list[str] = []
     for word in _words(title):
@@ -73,7 +73,7 @@ def variant_key(title: str) -> str:
     return variant_words(title).shared
 
 
-def size_in_title(title: str) -> int:
+def size_code_in_title(title: str) -> int:
     """Return a code for the last size word in a title, 0 for none."""
     sizes = (_SIZE_NUMBERS.get(word, 0) for word in reversed(_words(title)))
     return next(filter(None, sizes), 0)

@@ -38,7 +38,7 @@ class CatalogVariantGroups:
         known = items < len(self._labels)
         return np.where(known, self._labels.take(items, mode="clip"), 0)
 
-    def first_of_each_group(self, items: Items) -> Mask:
+    def mask_first_of_each_group(self, items: Items) -> Mask:
         """Return a mask of `items`: the first one of each group, and those without."""
         if self.is_empty:
             return np.ones(len(items), np.bool_)

@@ -76,7 +76,7 @@ class ErasedNameRepository(StoreScopedRepository):
         )
         return {row[0]: int(row[1]) for row in self._connection.execute(query)}
 
-    def add(self, moments: Mapping[str, int]) -> None:
+    def add(self, erased_at_by_digest: Mapping[str, int]) -> None:
         """Store digests with the times of erasure; the latest of each counts."""
         added = upsert(self._connection, erased_names)
         query = added.on_conflict_do_update(
@@ -86,7 +86,7 @@ class ErasedNameRepository(StoreScopedRepository):
         )
         rows = [
             {"store_id": self._store_id, "name": digest, "erased_at": moment}
-            for digest, moment in sorted(moments.items())
+            for digest, moment in sorted(erased_at_by_digest.items())
         ]
         self._connection.execute(query, rows)
 

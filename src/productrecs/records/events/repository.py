@@ -159,7 +159,7 @@ class EventRepository(StoreScopedRepository):
         self._raw.run(_LINK, (self._store_id, confirmed, list(links)))
         for text in _FOLLOW:
             self._raw.run(text, (list(links), self._store_id))
-        PurchaseRepository(self._connection, self._store_id).link(links)
+        PurchaseRepository(self._connection, self._store_id).move_lines_to_customers(links)
 
     def move_bot_sessions(
         self, sessions: Sequence[str], customers: Sequence[str], since_ms: int
@@ -241,7 +241,7 @@ class EventRepository(StoreScopedRepository):
         )
         return [row._asdict() for row in self._connection.execute(query)]
 
-    def queries_of(self, names: Sequence[str]) -> set[str]:
+    def typed_queries_of(self, names: Sequence[str]) -> set[str]:
         """Return the queries of a shopper as typed."""
         found: set[str] = set()
         for some in chunks(names):

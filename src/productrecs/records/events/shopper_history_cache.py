@@ -60,7 +60,7 @@ class RecentImpressions:
         self.times.append(ts)
         self.actions_at.append(self.action_count)
         if len(self.items) > SHOWN_LIMIT:
-            self._drop(len(self.items) - SHOWN_LIMIT)
+            self._drop_oldest(len(self.items) - SHOWN_LIMIT)
 
     def add_action(self, item: int | None, *, is_purchase: bool) -> None:
         """Add any other action, with or without a product."""
@@ -79,9 +79,9 @@ class RecentImpressions:
                 and self.action_count - self.actions_at[old] >= ACTION_LIMIT
             ):
                 old += 1
-            self._drop(old)
+            self._drop_oldest(old)
 
-    def discounted_counts(self, now_ms: int) -> dict[int, float]:
+    def discounted_repeat_counts(self, now_ms: int) -> dict[int, float]:
         """Return the impression counts of products shown more than twice, discounted.
 
         A count halves with every week since the product was last shown.
@@ -95,9 +95,9 @@ class RecentImpressions:
             if times > _MIN_IMPRESSIONS and item != _ACTED_ON
         }
 
-    def _drop(self, oldest: int) -> None:
+    def _drop_oldest(self, count: int) -> None:
         for column in (self.items, self.times, self.actions_at):
-            del column[:oldest]
+            del column[:count]
 
 
 MAX_RECENT: Final = 50
@@ -292,7 +292,7 @@ class ShopperHistoryCache:
         A proven customer's id is their own, although somebody claimed that it is another
         customer's session.
         """
-        self._read_changes(reader)
+        self._refresh_from_log(reader)
         name = self._names.get(shopper)
         if name is None or name.person not in self._histories:
             name = self._resolve_shopper(shopper, reader)
@@ -304,7 +304,7 @@ class ShopperHistoryCache:
         name = self._names.get(shopper)
         return name is not None and name.is_former
 
-    def _read_changes(self, reader: RawReader) -> None:
+    def _refresh_from_log(self, reader: RawReader) -> None:
         head, removals = log_seq_and_losses(reader, self._store_id)
         if head == self._read_seq:
             return
@@ -345,7 +345,7 @@ class ShopperHistoryCache:
             else:
                 history.apply_facts([(kind, seq, ts, item, session, term)])
 
-    def _with_terms(
+    def _with_newest_signal_terms(
         self, facts: Sequence[tuple[Any, ...]], reader: RawReader
     ) -> list[tuple[Any, ...]]:
         """Return facts, with the terms of the newest signals: a query for each."""
@@ -373,7 +373,9 @@ class ShopperHistoryCache:
             return history
         facts = facts_of_person(reader, self._store_id, person)
         history = self._histories[person] = ShopperHistory(person, self._read_seq)
-        history.apply_facts(self._with_terms(sorted(facts, key=_BY_TIME), reader))
+        history.apply_facts(
+            self._with_newest_signal_terms(sorted(facts, key=_BY_TIME), reader)
+        )
         if len(self._histories) > self._limit:
             self._histories.popitem(last=False)
         return history

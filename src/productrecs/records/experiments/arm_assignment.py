@@ -34,7 +34,7 @@ def holdout_split(name: str, percent: float) -> ArmSplit:
     return ArmSplit("holdout", name, ((HoldoutArm.HELD_OUT, percent),), HoldoutArm.SHOWN)
 
 
-def arm_of(store_id: StoreId, split: ArmSplit, unit: str) -> str:
+def draw_arm(store_id: StoreId, split: ArmSplit, unit: str) -> str:
     """Return the arm of `unit`, the first known name of a shopper.
 
     A shopper in the first arm at one percentage is in it at every higher one. The draw

@@ -127,9 +127,9 @@ class ExperimentEditor:
         old = _find_experiment(stored, name)
         _check_action(old, action, variant)
         if action == "remove":
-            repository.remove_with_exposures(old)
+            repository.remove_and_purge_old_exposures(old)
             return old
-        new = self._experiment_after(repository, old, action)
+        new = self._after_action(repository, old, action)
         if action == "start":
             _check_start(stored, old, _tested_placement(placements, old.content))
         if action == "choose":
@@ -142,11 +142,11 @@ class ExperimentEditor:
             elif variant != CONTROL:
                 self._apply_winner(placements, version, new)
                 rules = RuleRepository(work.connection, self.store.store_id)
-                self._move_rules(rules, new)
+                self._retarget_rules_of_winner(rules, new)
         repository.put(new)
         return new
 
-    def _experiment_after(
+    def _after_action(
         self, repository: ExperimentRepository, old: Experiment, action: str
     ) -> Experiment:
         now_ms = self.clock()
@@ -175,7 +175,7 @@ class ExperimentEditor:
         )
         placements.put(changed, is_new=False)
 
-    def _move_rules(self, rules: RuleRepository, chosen: Experiment) -> None:
+    def _retarget_rules_of_winner(self, rules: RuleRepository, chosen: Experiment) -> None:
         """Let rules that name the winning variant name the placement."""
         winner = f"{chosen.content.placement}:{chosen.winner}"
         for rule in rules.all():

@@ -108,7 +108,7 @@ def _resolve_arms(
     return RunningExperiment(experiment.name, split, variants)
 
 
-def stores_with_started_tests(
+def stores_with_open_or_recent_tests(
     connection: sa.Connection, ended_after_ms: int
 ) -> set[StoreId]:
     """Return the stores of tests that run, pause or ended after `ended_after_ms`."""
@@ -149,10 +149,10 @@ class ExperimentRepository(StoreScopedRepository):
             **_experiment_columns(experiment),
         )
 
-    def remove_with_exposures(self, experiment: Experiment) -> None:
-        """Delete a test.
+    def remove_and_purge_old_exposures(self, experiment: Experiment) -> None:
+        """Delete a test, and what earlier removed tests have left.
 
-        Its exposures and results stay until another test is removed: an undo needs them.
+        Its own exposures and results stay until another removal: an undo needs them.
         """
         self._delete_rows(experiments, name=experiment.name)
         kept = {one.split.name for one in (*self.all(), experiment)}

@@ -92,7 +92,7 @@ class RuleRepository(StoreScopedRepository):
             rule_changes, rule_changes.c.change_id <= seq - MAX_STORED_CHANGES
         )
 
-    def changes(self, limit: int, rule_id: int | None = None) -> list[RuleChange]:
+    def newest_changes(self, limit: int, rule_id: int | None = None) -> list[RuleChange]:
         """Return the newest changes, newest first; with `rule_id`, of that rule only."""
         query = sa.select(
             rule_changes.c.changed_at,

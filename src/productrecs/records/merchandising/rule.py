@@ -191,9 +191,13 @@ def describe_rule(
     """Describe a rule in one line; `titles` has the titles of products."""
     target = content.target
     parts = [
-        _abbreviated("", tuple(titles.get(item_id, item_id) for item_id in target.items)),
-        _abbreviated("in ", target.categories),
-        _abbreviated("", tuple(f"{name} {value}" for name, value in target.attributes)),
+        _join_first_three(
+            "", tuple(titles.get(item_id, item_id) for item_id in target.items)
+        ),
+        _join_first_three("in ", target.categories),
+        _join_first_three(
+            "", tuple(f"{name} {value}" for name, value in target.attributes)
+        ),
         f"titled {' '.join(target.title_words)}" if target.title_words else "",
         f"from {target.price_min:.12g}" if target.price_min is not None else "",
         f"up to {target.price_max:.12g}" if target.price_max is not None else "",
@@ -205,11 +209,11 @@ def describe_rule(
     return f"{content.action} {joined}{position}"
 
 
-def _abbreviated(before: str, names: tuple[str, ...]) -> str:
+def _join_first_three(prefix: str, names: tuple[str, ...]) -> str:
     if not names:
         return ""
     remainder = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004 - a line's worth
-    return before + " or ".join(names[:3]) + remainder
+    return prefix + " or ".join(names[:3]) + remainder
 
 
 MAX_ITEMS: Final = 1_000
@@ -255,7 +259,7 @@ def validate_rule(content: RuleContent, zone: tzinfo) -> RuleContent:
         content,
         name=name,
         target=_validate_target(content.target),
-        places=_validate_list_filter(content),
+        places=_validate_list_scope(content),
         starts=_validate_time(content.starts, "starts"),
         ends=_validate_time(content.ends, "ends"),
     )
@@ -274,8 +278,8 @@ def _validate_target(target: RuleTarget) -> RuleTarget:
         message = f"a rule may have at most {MAX_WORDS} title words"
         raise RuleError(message, "title_words")
     clean = RuleTarget(
-        items=_distinct(target.items, MAX_ITEMS, MAX_ID_LENGTH, "items"),
-        categories=_distinct(
+        items=_validate_names(target.items, MAX_ITEMS, MAX_ID_LENGTH, "items"),
+        categories=_validate_names(
             target.categories, MAX_CATEGORIES, MAX_CATEGORY_LENGTH, "categories"
         ),
         title_words=words,
@@ -323,8 +327,8 @@ def _validate_attributes(
     return distinct
 
 
-def _distinct(
-    names: Iterable[str], limit: int, longest: int, field: str
+def _validate_names(
+    names: Iterable[str], limit: int, max_length: int, field: str
 ) -> tuple[str, ...]:
     distinct = tuple(dict.fromkeys(name for name in names if name.strip()))
     if len(distinct) > limit:
@@ -332,13 +336,13 @@ def _distinct(
             f"one rule may have at most {limit} {field}; make a second rule for the rest"
         )
         raise RuleError(message, field)
-    if any(len(name) > longest or "\0" in name for name in distinct):
-        message = f"one of the {field} is invalid: each has 1 to {longest} characters"
+    if any(len(name) > max_length or "\0" in name for name in distinct):
+        message = f"one of the {field} is invalid: each has 1 to {max_length} characters"
         raise RuleError(message, field)
     return distinct
 
 
-def _validate_list_filter(content: RuleContent) -> RuleListScope:
+def _validate_list_scope(content: RuleContent) -> RuleListScope:
     places = content.places
     clash = set(places.only_in) & set(places.not_in)
     if clash:
@@ -350,7 +354,7 @@ def _validate_list_filter(content: RuleContent) -> RuleListScope:
     return RuleListScope(
         only_in=tuple(sorted(set(places.only_in))),
         not_in=tuple(sorted(set(places.not_in))),
-        placements=_distinct(
+        placements=_validate_names(
             sorted(places.placements), MAX_PLACEMENTS, MAX_PLACEMENT_LENGTH, "placements"
         ),
     )

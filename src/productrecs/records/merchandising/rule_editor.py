@@ -143,7 +143,7 @@ class RuleEditor:
         """Return the newest changes, newest first."""
         with self.database.reading() as connection:
             repository = RuleRepository(connection, self.store.store_id)
-            return repository.changes(limit)
+            return repository.newest_changes(limit)
 
 
 def _last_change_and_rule_before(
@@ -152,13 +152,13 @@ def _last_change_and_rule_before(
     rule_id = next(
         (
             change.rule.rule_id
-            for change in repository.changes(MAX_STORED_CHANGES)
+            for change in repository.newest_changes(MAX_STORED_CHANGES)
             if change.change_id == change_id
         ),
         None,
     )
     if rule_id is not None:
-        last, *others = repository.changes(2, rule_id)
+        last, *others = repository.newest_changes(2, rule_id)
         has_before = others or last.what != _CHANGED
         if last.change_id == change_id and has_before:
             before = others[0].rule if last.what == _CHANGED else last.rule

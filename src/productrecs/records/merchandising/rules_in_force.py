@@ -19,8 +19,8 @@ from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.repository import (
     ItemTitle,
+    read_all_titles,
     read_changed_titles,
-    read_titles,
 )
 from productrecs.records.catalog.title_words import fold_text, folded_words
 from productrecs.records.merchandising.repository import (
@@ -229,11 +229,11 @@ class TitleMatcher:
         if not requested:
             self.matches, self._seq = NO_MATCHES, _NO_SEQ
         elif requested != self.matches.keys():
-            self._read_all(reader, requested)
+            self._match_all_titles(reader, requested)
             self._seq = catalog_seq  # changes during the read are read again
         elif catalog_seq > self._seq:
             changed = read_changed_titles(reader, self._store_id, self._seq)
-            self._apply(changed)
+            self._rematch_titles(changed)
             self._seq = max([catalog_seq, *(one.change_seq for one in changed)])
 
     def for_phrases(self, reader: RawReader, phrases: set[Words]) -> "TitleMatcher":
@@ -242,25 +242,25 @@ class TitleMatcher:
         merged = TitleMatcher(self._store_id)
         missing = phrases - matches.keys()
         if missing:
-            merged._read_all(reader, missing)
+            merged._match_all_titles(reader, missing)
         reused = {words: matches[words] for words in phrases & matches.keys()}
         merged.matches = {**merged.matches, **reused}
         return merged
 
-    def _read_all(self, reader: RawReader, requested: set[Words]) -> None:
+    def _match_all_titles(self, reader: RawReader, requested: set[Words]) -> None:
         found: dict[Words, list[int]] = {words: [] for words in requested}
-        for page in read_titles(reader, self._store_id):
-            for words, numbers in _matching(requested, page).items():
+        for page in read_all_titles(reader, self._store_id):
+            for words, numbers in _match_titles(requested, page).items():
                 found[words] += numbers
         self.matches = {
             words: np.array(numbers, np.int64) for words, numbers in found.items()
         }
 
-    def _apply(self, changed: Sequence[ItemTitle]) -> None:
+    def _rematch_titles(self, changed: Sequence[ItemTitle]) -> None:
         if not changed:
             return
         changed_numbers = np.array([one.number for one in changed], np.int64)
-        new_matches = _matching(self.matches.keys(), changed)
+        new_matches = _match_titles(self.matches.keys(), changed)
         self.matches = {
             words: np.union1d(
                 np.setdiff1d(numbers, changed_numbers),
@@ -270,7 +270,7 @@ class TitleMatcher:
         }
 
 
-def _matching(
+def _match_titles(
     phrases: Iterable[Words], titles: Sequence[ItemTitle]
 ) -> dict[Words, list[int]]:
     found: dict[Words, list[int]] = {words: [] for words in phrases}

@@ -27,7 +27,7 @@ from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrderLine,
     PurchaseLedger,
     line_total,
-    number_repeats,
+    number_occurrences,
 )
 from productrecs.records.orders.unconfirmed_purchases import (
     UnconfirmedOrderPolicy,
@@ -197,7 +197,7 @@ def _put_order(
     person = identity_linker.resolve_person_and_link(order, first)
     identity_linker.store_links()
     items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
-    item_lines = number_repeats([items[line.item_id] for line in order.lines])
+    item_lines = number_occurrences([items[line.item_id] for line in order.lines])
     for index, (line, (item, line_number)) in enumerate(
         zip(order.lines, item_lines, strict=True)
     ):

@@ -39,7 +39,7 @@ class PurchaseLedger:
         self._added: dict[int, PurchaseLine] = {}
         self._changed: dict[int, PurchaseLine] = {}
         self._before: dict[int, PurchaseLine] = {}
-        for line in repository.lines_of(requested_ids, items):
+        for line in repository.lines_of_orders(requested_ids, items):
             self._add_line(line)
 
     def receipt(self, order_id: str) -> int:
@@ -85,12 +85,14 @@ class PurchaseLedger:
         self._record_line(line, is_new=old is None)
         return True
 
-    def void_others(self, line: PurchaseLine, first: int) -> None:
-        """Void the item's lines from number `first` on: they were replaced."""
-        lines_of_item = self._lines[(line.order_id or "", line.receipt, line.item)]
+    def void_lines_from(self, newer: PurchaseLine, first_line: int) -> None:
+        """Void the lines of the item of `newer` from number `first_line` on."""
+        lines_of_item = self._lines[(newer.order_id or "", newer.receipt, newer.item)]
         for other_line in list(lines_of_item.values()):
-            if other_line.line >= first and (other_line.unconfirmed or not other_line.void):
-                voided = other_line._replace(void=True, unconfirmed=False, seq=line.seq)
+            if other_line.line >= first_line and (
+                other_line.unconfirmed or not other_line.void
+            ):
+                voided = other_line._replace(void=True, unconfirmed=False, seq=newer.seq)
                 self._record_line(voided, is_new=False)
 
     def unconfirmed_lines(self, order_id: str) -> list[PurchaseLine]:
@@ -148,7 +150,7 @@ class PurchaseLedger:
             self._changed[line.line_seq] = line
 
 
-def number_repeats(items: Sequence[int]) -> list[tuple[int, int]]:
+def number_occurrences(items: Sequence[int]) -> list[tuple[int, int]]:
     """Return each item with its number of earlier occurrences."""
     counts: dict[int, int] = defaultdict(int)
     result = []
@@ -248,14 +250,14 @@ class OrderLineMerger:
         item = self._items[line.item_id]
         earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
         if line.quantity == 0:
-            return self._remove(earlier_lines, seq)
+            return self._void_lines(earlier_lines, seq)
         was_removed = not earlier_lines
         if was_removed:
             earlier_lines = self._ledger.removed_line(line.order_id, _RECEIPT, item)
         if not earlier_lines:
             added = self._new_purchase_line(line, item, seq)
             self._ledger.put(added)
-            self._ledger.void_others(added, first=1)
+            self._ledger.void_lines_from(added, first_line=1)
             return OrderLineOutcome.ADDED
         before = earlier_lines[0] if len(earlier_lines) == 1 else merge_lines(earlier_lines)
         after = self._updated_line(before, line)
@@ -264,7 +266,7 @@ class OrderLineMerger:
             return OrderLineOutcome.REPEATED if is_repeated else OrderLineOutcome.KNOWN
         after = after._replace(seq=seq, updated_at=self._updated_ms)
         self._ledger.put(after)
-        self._ledger.void_others(after, first=1)
+        self._ledger.void_lines_from(after, first_line=1)
         if is_repeated:
             return OrderLineOutcome.REPEATED
         return OrderLineOutcome.ADDED if was_removed else OrderLineOutcome.CHANGED
@@ -274,12 +276,12 @@ class OrderLineMerger:
         is_csv = line.channel == PurchaseChannel.CSV
         return is_csv and self._since_seq is not None and line.seq >= self._since_seq
 
-    def _remove(self, lines: Sequence[PurchaseLine], seq: int) -> OrderLineOutcome:
+    def _void_lines(self, lines: Sequence[PurchaseLine], seq: int) -> OrderLineOutcome:
         """Void all lines of an order's item: nothing of it is left."""
         if not lines:
             return OrderLineOutcome.KNOWN
         removed = lines[0]._replace(seq=seq, updated_at=self._updated_ms)
-        self._ledger.void_others(removed, first=0)
+        self._ledger.void_lines_from(removed, first_line=0)
         return OrderLineOutcome.CHANGED
 
     def _new_purchase_line(

@@ -310,7 +310,7 @@ class OrderHistoryImport:
                 max_errors=self.max_errors, adds_repeats=self.adds_repeats or reader.sums
             ),
         )
-        repeats = self._find_repeats(file, csv_format_used, reader)
+        repeats = self._read_repeats(file, csv_format_used, reader)
         chunk: list[OrderHistoryLine] = []
         time_index = time_column(csv_format_used)
         size, last_row = AdaptiveChunkSize(), progress.rows_done
@@ -328,12 +328,12 @@ class OrderHistoryImport:
                 chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
                 progress = self._store_chunk(journal, chunk_lines, progress, report, size)
                 chunk = []
-        chunk += repeats.unfinished_sums()
+        chunk += repeats.take_unfinished_sums()
         if chunk:
             progress = replace(progress, rows_done=last_row)
             chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
             progress = self._store_chunk(journal, chunk_lines, progress, report, size)
-        _count_lines(report, progress)
+        _set_line_counts(report, progress)
         report.lines_repeated += repeats.added
         with self.database.transaction() as transaction:
             log = StoreLogTransaction(
@@ -342,7 +342,7 @@ class OrderHistoryImport:
             journal.finish(log, progress, report)
         return report
 
-    def _find_repeats(
+    def _read_repeats(
         self, file: BinaryIO, csv_format: CsvFormat, reader: OrderRowReader
     ) -> RepeatedLineMerger:
         """Read the file for lines of one order and item, which are to be added up."""
@@ -419,7 +419,7 @@ class OrderHistoryImport:
                 lines_repeated=progress.lines_repeated
                 + outcomes[OrderLineOutcome.REPEATED],
             )
-            _count_lines(report, progress)
+            _set_line_counts(report, progress)
             journal.record(log, progress, report)
         size.adapt_to(len(chunk), watch.monotonic() - locked)
         log.committed()
@@ -445,7 +445,9 @@ def _last_of_order_item(chunk: Sequence[OrderHistoryLine]) -> Sequence[OrderHist
     return list({(line.order_id, line.item_id): line for line in chunk}.values())
 
 
-def _count_lines(report: OrderHistoryImportReport, progress: OrderImportProgress) -> None:
+def _set_line_counts(
+    report: OrderHistoryImportReport, progress: OrderImportProgress
+) -> None:
     report.lines_imported = progress.lines_added
     report.lines_updated = progress.lines_changed
     report.lines_repeated = progress.lines_repeated

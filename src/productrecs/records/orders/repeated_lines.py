@@ -43,15 +43,15 @@ class RepeatedLineMerger:
         """Return the lines and the sums that are complete with them."""
         if not self._missing:
             return lines
-        return [one for line in lines for one in self._add(line)]
+        return [one for line in lines for one in self._collect(line)]
 
-    def unfinished_sums(self) -> list[OrderHistoryLine]:
+    def take_unfinished_sums(self) -> list[OrderHistoryLine]:
         """Return the sums that are left at the end: two keys had the same hash."""
         left = [_sum_of(lines) for lines in self._collected.values()]
         self.added -= len(left)
         return left
 
-    def _add(self, line: OrderHistoryLine) -> Sequence[OrderHistoryLine]:
+    def _collect(self, line: OrderHistoryLine) -> Sequence[OrderHistoryLine]:
         key = _key(line)
         missing = self._missing.get(hash(key))
         if missing is None:

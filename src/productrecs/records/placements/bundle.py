@@ -80,7 +80,7 @@ class BundlePrice(NamedTuple):
     price: float | None
 
 
-def price_of(prices: Sequence[float | None], content: BundleContent) -> BundlePrice:
+def bundle_price(prices: Sequence[float | None], content: BundleContent) -> BundlePrice:
     """Return the sum and the price of parts with these prices; NaN is an unknown price."""
     total = _sum(prices)
     if total is None:
@@ -150,7 +150,7 @@ def check_discount_against(total: float | None, content: BundleContent) -> None:
     raise BundleError(message, "discount_amount")
 
 
-def bundles_by_item(bundles: Iterable[Bundle]) -> Mapping[str, tuple[Bundle, ...]]:
+def accepted_bundles_by_item(bundles: Iterable[Bundle]) -> Mapping[str, tuple[Bundle, ...]]:
     """Return the accepted bundles that contain each product, the oldest first."""
     found: dict[str, list[Bundle]] = {}
     for bundle in sorted(bundles, key=lambda bundle: bundle.bundle_id):

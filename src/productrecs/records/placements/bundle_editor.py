@@ -15,8 +15,8 @@ from productrecs.records.placements.bundle import (
     BundleError,
     BundleState,
     UnknownBundleError,
+    bundle_price,
     check_discount_against,
-    price_of,
     validate_bundle,
 )
 from productrecs.records.placements.repository import BundleRepository
@@ -60,7 +60,7 @@ class BundleWriter:
                 "some"
             )
             raise BundleError(message, "items")
-        self._check_catalog(clean)
+        self._check_parts_and_discount(clean)
         bundle = Bundle(version, clean, version, self.now_ms, self.now_ms)
         self.bundles.put(bundle, is_new=True)
         return bundle
@@ -109,12 +109,12 @@ class BundleWriter:
         self, stored: list[Bundle], old: Bundle, content: BundleContent, version: int
     ) -> Bundle:
         _check_not_stored([bundle for bundle in stored if bundle is not old], content.items)
-        self._check_catalog(content)
+        self._check_parts_and_discount(content)
         bundle = replace(old, content=content, version=version, updated_at=self.now_ms)
         self.bundles.put(bundle, is_new=False)
         return bundle
 
-    def _check_catalog(self, content: BundleContent) -> None:
+    def _check_parts_and_discount(self, content: BundleContent) -> None:
         """Check the parts of an accepted bundle against the catalog."""
         if content.state is BundleState.REJECTED:
             return
@@ -129,7 +129,7 @@ class BundleWriter:
             message = f"the catalog has no product {named}; push it first, or name another"
             raise BundleError(message, "items")
         prices = [stored[item_id].item.price for item_id in content.items]
-        check_discount_against(price_of(prices, content).total, content)
+        check_discount_against(bundle_price(prices, content).total, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +158,21 @@ class BundleEditor:
 
     def add(self, content: BundleContent) -> Bundle:
         """Store a new bundle, or a rejected set, and return it."""
-        with self._writing() as writer:
+        with self._open_writer() as writer:
             return writer.add(content)
 
     def change(self, bundle_id: int, version: int | None = None, **changes: Any) -> Bundle:
         """Return the bundle with some fields of its content replaced."""
-        with self._writing() as writer:
+        with self._open_writer() as writer:
             return writer.change(bundle_id, version, changes)
 
     def remove(self, bundle_id: int) -> Bundle:
         """Remove a bundle and return it."""
-        with self._writing() as writer:
+        with self._open_writer() as writer:
             return writer.remove(bundle_id)
 
     @contextmanager
-    def _writing(self) -> Iterator[BundleWriter]:
+    def _open_writer(self) -> Iterator[BundleWriter]:
         with self.database.transaction() as transaction:
             bundles = BundleRepository(transaction, self.store.store_id)
             catalog = CatalogRepository(transaction, self.store.store_id)

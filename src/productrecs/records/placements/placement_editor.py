@@ -81,7 +81,7 @@ class PlacementEditor:
             repository = PlacementRepository(transaction, self.store.store_id)
             repository.lock_and_next_version()
             placement = repository.find(name)
-            repository.check_untested(name)
+            repository.check_no_open_test(name)
             repository.remove(name)
         return placement
 
@@ -97,7 +97,7 @@ class PlacementEditor:
             if old is not None and not may_replace:
                 message = f"there is a placement {name} already; change it, or name another"
                 raise PlacementError(message, "name")
-            repository.check_untested(name)
+            repository.check_no_open_test(name)
             if old is None and len(stored) >= MAX_PLACEMENTS:
                 message = f"a store may have {MAX_PLACEMENTS} placements; remove one first"
                 raise PlacementError(message, "name")

@@ -8,7 +8,11 @@ import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.placements.bundle import Bundle, BundleContent, bundles_by_item
+from productrecs.records.placements.bundle import (
+    Bundle,
+    BundleContent,
+    accepted_bundles_by_item,
+)
 from productrecs.records.placements.placement import (
     Placement,
     PlacementContent,
@@ -46,7 +50,7 @@ class PlacementsAndBundles:
         rows = reader.all(_ALL_SQL, (store_id,)) if seq else []
         of_bundles = reader.all(_BUNDLES_SQL, (store_id,)) if seq else []
         by_name = {one.name: one for one in map(_placement, rows)}
-        return cls(seq, by_name, bundles_by_item(map(_bundle, of_bundles)))
+        return cls(seq, by_name, accepted_bundles_by_item(map(_bundle, of_bundles)))
 
     def find(self, name: str) -> Placement:
         """Return the placement of that name.
@@ -89,7 +93,7 @@ class PlacementRepository(StoreScopedRepository):
             raise UnknownPlacementError(name, stored)
         return stored[name]
 
-    def check_untested(self, name: str) -> None:
+    def check_no_open_test(self, name: str) -> None:
         """Refuse to change a placement while a test shows its variants.
 
         Raises:

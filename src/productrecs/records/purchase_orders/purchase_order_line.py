@@ -77,13 +77,13 @@ def parse_purchase_orders(text: str) -> list[PurchaseOrderLine]:
     return read_csv_rows(text, COLUMNS, COLUMNS[:3], MAX_LINES, parse_purchase_order_line)
 
 
-def check_count(lines: Sequence[PurchaseOrderLine], present: int = 0) -> None:
+def check_line_limit(lines: Sequence[PurchaseOrderLine], stored_count: int = 0) -> None:
     """Refuse more lines than a store may have.
 
     Raises:
         SupplierError: when there are too many.
     """
-    if present + len(lines) > MAX_LINES:
+    if stored_count + len(lines) > MAX_LINES:
         message = f"a store has at most {MAX_LINES} lines of purchase orders"
         raise SupplierError(message)
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import sqlalchemy as sa
 
@@ -11,15 +11,19 @@ from productrecs.records.purchase_orders.purchase_order_line import (
     OrderedUnits,
     PurchaseOrderLine,
     UnknownPurchaseOrderError,
-    check_count,
+    check_line_limit,
 )
-from productrecs.records.suppliers.repository import item_numbers_by_name
+from productrecs.records.suppliers.repository import item_numbers_by_id_or_sku
 from productrecs.records.suppliers.supplier import SupplierError
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import purchase_order_lines
 
 _line: Final = purchase_order_lines.c
+
+
+MissingProducts: TypeAlias = list[str]
+"""Ids and SKUs that the catalog lacks; their lines are not stored."""
 
 
 class PurchaseOrderRepository(StoreScopedRepository):
@@ -43,14 +47,14 @@ class PurchaseOrderRepository(StoreScopedRepository):
         rows = self._connection.execute(query)
         return {int(number): PurchaseOrderLine(*fields) for number, *fields in rows}
 
-    def on_order(self) -> dict[str, list[OrderedUnits]]:
+    def units_on_order(self) -> dict[str, list[OrderedUnits]]:
         """Return what has not arrived, by the product's id."""
         found: dict[str, list[OrderedUnits]] = defaultdict(list)
         for line in self.lines().values():
             found[line.product].append(OrderedUnits(line.quantity, line.expected_day))
         return found
 
-    def add_product(self, line: PurchaseOrderLine, now_ms: int) -> None:
+    def add_line(self, line: PurchaseOrderLine, now_ms: int) -> None:
         """Store one more line.
 
         Raises:
@@ -61,7 +65,7 @@ class PurchaseOrderRepository(StoreScopedRepository):
             message = f"your catalog has no product {line.product}"
             raise SupplierError(message)
 
-    def add(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> list[str]:
+    def add(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> MissingProducts:
         """Store more lines; return the products that the catalog lacks.
 
         Raises:
@@ -74,8 +78,8 @@ class PurchaseOrderRepository(StoreScopedRepository):
                 _line.store_id == self._store_id
             )
         ).one()
-        check_count(lines, int(count))
-        numbers = item_numbers_by_name(self._connection, self._store_id)
+        check_line_limit(lines, int(count))
+        numbers = item_numbers_by_id_or_sku(self._connection, self._store_id)
         found = [line for line in lines if line.product in numbers]
         if found:
             rows = [
@@ -93,7 +97,7 @@ class PurchaseOrderRepository(StoreScopedRepository):
             self._connection.execute(purchase_order_lines.insert(), rows)
         return [line.product for line in lines if line.product not in numbers]
 
-    def replace(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> list[str]:
+    def replace(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> MissingProducts:
         """Store these lines instead of all others; return as `add` does.
 
         Raises:

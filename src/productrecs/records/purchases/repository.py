@@ -175,7 +175,7 @@ class PurchaseRepository(StoreScopedRepository):
         """Return the latest order sync receipt of each order."""
         return dict(self._rows_of_orders(_RECEIPTS, dict.fromkeys(order_ids)))
 
-    def lines_of(
+    def lines_of_orders(
         self, order_ids: Iterable[str], items: Collection[int] | None = None
     ) -> list[PurchaseLine]:
         """Return every line of these orders, including void ones and all receipts.
@@ -208,7 +208,7 @@ class PurchaseRepository(StoreScopedRepository):
         number = purchase_lines.c.line_seq
         return self._select_lines(number.between(first_seq, last_seq) | number.in_(numbers))
 
-    def page_of_lines(
+    def page_of_order_lines(
         self, after: tuple[str, int, int, int], limit: int
     ) -> list[PurchaseLine]:
         """Return up to `limit` valid order lines after `after`.
@@ -314,7 +314,7 @@ class PurchaseRepository(StoreScopedRepository):
             ],
         )
 
-    def link(self, links: Sequence[tuple[str, str, int]]) -> None:
+    def move_lines_to_customers(self, links: Sequence[tuple[str, str, int]]) -> None:
         """Move the lines of sessions to customers; a link begins with these two."""
         self._raw.run(_LINK, (list(links), self._store_id))
 

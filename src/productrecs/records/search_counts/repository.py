@@ -180,13 +180,15 @@ class SearchCountRepository(StoreScopedRepository):
             deleted += self._delete_rows(table, table.c.day < before)
         return deleted
 
-    def rare_intents_of(self, names: Sequence[str], max_count: int) -> set[str]:
+    def rare_intents_of_shopper(
+        self, shopper_ids: Sequence[str], max_count: int
+    ) -> set[str]:
         """Return intents searched less than `max_count` times on a day the shopper did.
 
         The calls of a search leave no event, but their count has a sketch of the shoppers,
         which is exact for few of them.
         """
-        codes = np.fromiter(map(visitor_hash, names), np.int64)
+        codes = np.fromiter(map(visitor_hash, shopper_ids), np.int64)
         shopper, columns = sketch(codes), search_counts.c
         query = sa.select(columns.intent, columns.shoppers).where(
             columns.store_id == self._store_id,

@@ -180,7 +180,7 @@ class QuestionCounter:
             if not is_answered and before[:2] == shown[:2]:
                 shown = before  # the same results again
             else:
-                self._count(key[0], before, is_answered=is_answered)
+                self._count_if_seen(key[0], before, is_answered=is_answered)
         if answered in filtered and not is_answered:
             self._add(
                 OfferedQuestion(
@@ -191,7 +191,7 @@ class QuestionCounter:
             self._shown[key] = shown
             if len(self._shown) > MAX_TYPING:
                 (store_id, _), oldest = self._shown.popitem(last=False)
-                self._count(store_id, oldest)
+                self._count_if_seen(store_id, oldest)
 
     def take_counts(self, *, at_once: bool = False) -> Counter[OfferedQuestion]:
         """Return the counts since the last call; `at_once` does not wait for answers."""
@@ -200,11 +200,11 @@ class QuestionCounter:
             if now - shown.at < REPEAT_SECONDS and not at_once:
                 break
             del self._shown[key]
-            self._count(key[0], shown)
+            self._count_if_seen(key[0], shown)
         counts, self._counted = self._counted, Counter()
         return counts
 
-    def _count(
+    def _count_if_seen(
         self, store_id: StoreId, shown: _ShownQuestion, *, is_answered: bool = False
     ) -> None:
         if is_answered or self._seconds() - shown.at >= DEBOUNCE_SECONDS:

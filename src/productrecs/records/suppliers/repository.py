@@ -68,7 +68,7 @@ class SupplierRepository(StoreScopedRepository):
 
     def remove_product_terms(self, item_id: str) -> None:
         """Delete the terms of a product, if there are any."""
-        number = item_numbers_by_name(self._connection, self._store_id).get(item_id)
+        number = item_numbers_by_id_or_sku(self._connection, self._store_id).get(item_id)
         self._delete_rows(product_terms, item=number)
 
     def save(self, supplier: Supplier) -> None:
@@ -103,7 +103,7 @@ class SupplierRepository(StoreScopedRepository):
         """
         lock_existing_head(self._connection, self._store_id)
         known = {supplier.name for supplier in self.suppliers()}
-        numbers = item_numbers_by_name(self._connection, self._store_id)
+        numbers = item_numbers_by_id_or_sku(self._connection, self._store_id)
         found = [one for one in terms if one.product in numbers]
         added = sorted({one.supplier for one in found} - known)
         self._save([Supplier(name) for name in added])
@@ -133,7 +133,9 @@ class SupplierRepository(StoreScopedRepository):
             raise SupplierError(message)
 
 
-def item_numbers_by_name(connection: sa.Connection, store_id: StoreId) -> dict[str, int]:
+def item_numbers_by_id_or_sku(
+    connection: sa.Connection, store_id: StoreId
+) -> dict[str, int]:
     """Return the numbers of the catalog's products by SKU and by id."""
     item = items_of_store("item_id", "sku", "present", store_id=store_id)
     query = sa.select(item.c.number, item.c.item_id, item.c.sku).where(

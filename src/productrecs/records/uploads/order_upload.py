@@ -307,7 +307,7 @@ class UploadFolder:
         ]
         for path in removed:
             path.unlink(missing_ok=True)
-        return len(removed) + self._sweep_objects(needed)
+        return len(removed) + self._delete_unneeded_objects(needed)
 
     def remove_old_local_copies(self) -> None:
         """Delete old local copies of files in the object store; crashes leave them."""
@@ -322,7 +322,7 @@ class UploadFolder:
             ):
                 path.unlink(missing_ok=True)
 
-    def _sweep_objects(self, needed: set[str]) -> int:
+    def _delete_unneeded_objects(self, needed: set[str]) -> int:
         if self.objects is None:
             return 0
         with contextlib.suppress(ObjectStoreUnavailableError):

@@ -160,10 +160,10 @@ class OrderUploadImporter:
         if upload is None:
             return False
         if upload.attempts >= MAX_ATTEMPTS:
-            self._fail(upload, _INTERRUPTED_MESSAGE)
+            self._fail_and_remove_file(upload, _INTERRUPTED_MESSAGE)
             return True
         try:
-            self._import_file(upload, on_share)
+            self._import_and_remove_file(upload, on_share)
         except ProductRecsError as error:
             if not isinstance(error, StorageError) or isinstance(error, _TRANSIENT_ERRORS):
                 self._cancel_attempt(upload)
@@ -171,7 +171,7 @@ class OrderUploadImporter:
         except FileNotFoundError:
             if not self.folder.path.is_dir():
                 raise  # the folder may be mounted again soon
-            self._fail(upload, _FILE_MISSING_MESSAGE)
+            self._fail_and_remove_file(upload, _FILE_MISSING_MESSAGE)
         return True
 
     def _begin_next_upload(self) -> OrderUpload | None:
@@ -179,10 +179,10 @@ class OrderUploadImporter:
             repository = OrderUploadRepository(transaction, self.store_id)
             upload = repository.oldest_unfinished()
             if upload is not None:
-                repository.begin(upload.upload_id)
+                repository.begin_attempt(upload.upload_id)
         return upload
 
-    def _import_file(self, upload: OrderUpload, on_share: OnShare) -> None:
+    def _import_and_remove_file(self, upload: OrderUpload, on_share: OnShare) -> None:
         journal = UploadProgressStore(upload, self.clock)
         history = OrderHistoryImport(
             self.database,
@@ -204,7 +204,7 @@ class OrderUploadImporter:
             history.run(file, upload.csv_format, on_bytes)
         self.folder.remove(upload.upload_id)
 
-    def _fail(self, upload: OrderUpload, message: str) -> None:
+    def _fail_and_remove_file(self, upload: OrderUpload, message: str) -> None:
         with self.database.transaction() as transaction:
             OrderUploadRepository(transaction, self.store_id).fail(upload, message)
             problem = {"problem": f"{message[:1].upper()}{message[1:]}."}

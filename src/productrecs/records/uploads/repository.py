@@ -91,7 +91,7 @@ class OrderUploadRepository(StoreScopedRepository):
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_upload(row)
 
-    def begin(self, upload_id: str) -> None:
+    def begin_attempt(self, upload_id: str) -> None:
         """Count another attempt."""
         values = {"status": OrderUploadStatus.RUNNING, "attempts": uploads.c.attempts + 1}
         self._set(upload_id, values)

@@ -118,14 +118,14 @@ def increment_counter(
     return found
 
 
-def record_catalog_change(
-    transaction: sa.Connection, store_id: StoreId, seq: int, added: int
+def record_change_and_read_size(
+    transaction: sa.Connection, store_id: StoreId, seq: int, added_items: int
 ) -> int:
-    """Record a change of the catalog that added `added` items; return its size."""
+    """Record a change of the catalog that added items; return its size."""
     query = (
         store_heads.update()
         .where(store_heads.c.store_id == store_id)
-        .values(catalog_seq=seq, catalog_size=store_heads.c.catalog_size + added)
+        .values(catalog_seq=seq, catalog_size=store_heads.c.catalog_size + added_items)
         .returning(store_heads.c.catalog_size)
     )
     return int(transaction.execute(query).scalar_one())

@@ -197,7 +197,7 @@ def _read_sold_lines(
 ) -> _SoldLineArrays:
     empty = np.zeros(0, np.int64)
     pages = [_SoldLineArrays(empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))]
-    for page in repository.sales(since_ms, until_ms, currency):
+    for page in repository.pages_of_sales(since_ms, until_ms, currency):
         items, times, quantities, totals = zip(*page, strict=True)
         has_quantity = np.array([quantity is not None for quantity in quantities], np.bool_)
         known_quantities = np.array(

@@ -87,7 +87,7 @@ class ClickBoostInputs:
         self, repository: EventLogRepository, after_seq: int, up_to_seq: int
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""
-        for page in repository.events_of_searches(after_seq, up_to_seq, _KINDS):
+        for page in repository.pages_with_terms(after_seq, up_to_seq, _KINDS):
             searches, carts = self._split_searches_and_carts(page)
             self._searches.add(searches)
             if self.terms:  # else there is no search to attribute them to

@@ -11,7 +11,7 @@ from productrecs.core.private_folders import temp_folder
 from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.language_detection_and_stemming import detect_language
 from productrecs.records.catalog.searchable_text_changes.repository import (
-    read_catalog_heads,
+    read_catalog_versions,
     sample_texts,
 )
 from productrecs.storage.files.search_index_files import IndexFolder, IndexManifest
@@ -49,7 +49,7 @@ def trial_index_in_language(
     if served.language.code == language.split("-", 1)[0].lower():
         yield served
         return
-    head = next(each for each in read_catalog_heads(reader) if each.store_id == store_id)
+    head = next(each for each in read_catalog_versions(reader) if each.store_id == store_id)
     if head.size > MAX_PRODUCTS:
         message = (
             f"The catalog has more than {MAX_PRODUCTS:,} products: search cannot be tried "

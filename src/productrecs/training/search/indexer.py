@@ -21,8 +21,8 @@ from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.searchable_text_changes.repository import (
     CatalogChangePosition,
     CatalogVersion,
-    read_catalog_changes,
-    read_catalog_heads,
+    read_catalog_versions,
+    read_text_changes,
     sample_texts,
 )
 from productrecs.storage.files.search_index_files import (
@@ -87,7 +87,7 @@ class IndexGeneration:
             BrokenIndexError: when the index can no longer be written.
             OSError: when the disk is full or fails.
         """
-        changes = read_catalog_changes(reader, self.store_id, self._place, BATCH)
+        changes = read_text_changes(reader, self.store_id, self._place, BATCH)
         writer = self._open_writer()
         maybe_indexed, new = self._split_maybe_indexed_and_new(changes.changed)
         writer.put(maybe_indexed)
@@ -214,7 +214,7 @@ class Indexer:
         Indexes of deleted stores are removed. Returns whether there is more work now.
         """
         self._accounts.refresh(reader)
-        heads = read_catalog_heads(reader)
+        heads = read_catalog_versions(reader)
         self._slowness = max(1.0, len(heads) / _STORES_AT_FULL_RATE)
         self._remove_deleted_stores({head.store_id for head in heads})
         has_more = [self._index_batch_of_store(reader, head) for head in heads]

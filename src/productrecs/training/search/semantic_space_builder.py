@@ -32,8 +32,8 @@ from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.searchable_text_changes.repository import (
     CatalogChangePosition,
     CatalogVersion,
-    read_catalog_changes,
-    read_catalog_heads,
+    read_catalog_versions,
+    read_text_changes,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.semantic_space_files import (
@@ -126,7 +126,7 @@ class SemanticSpaceBuilder:
 
     def run_once(self, reader: RawReader, stopping: threading.Event | None = None) -> bool:
         """Do one step for each store with changes; return whether there was any."""
-        heads = read_catalog_heads(reader)
+        heads = read_catalog_versions(reader)
         for deleted_id in self._stores.keys() - {head.store_id for head in heads}:
             del self._stores[deleted_id]
         stopping = stopping or threading.Event()
@@ -192,7 +192,7 @@ class SemanticSpaceBuilder:
             serving = stored_model_name(folder / self._kind.space_file)
             progress.is_switch = serving not in {None, self._embedder.model.name}
             progress.is_dirty |= serving is None or progress.is_switch
-        changes = read_catalog_changes(reader, head.store_id, progress.position, READ_BATCH)
+        changes = read_text_changes(reader, head.store_id, progress.position, READ_BATCH)
         new = embed_products(progress.vectors, changes.changed, self._embedder, stopping)
         if stopping.is_set():
             return

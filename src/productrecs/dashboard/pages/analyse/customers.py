@@ -110,7 +110,7 @@ def _has_customers(visit: Visit) -> bool:
     """Return whether an order names a customer, counted or not."""
     with visit.database.reading() as connection:
         sold_lines = SoldLineRepository(connection, visit.store.store_id)
-        return any(sold_lines.lines_of_customers())
+        return any(sold_lines.pages_of_customer_lines())
 
 
 def _segment_meanings(notes: tuple[str, ...]) -> dict[str, str]:

@@ -122,7 +122,7 @@ def add_purchase_order(visit: Visit) -> Reply:
         line = parse_purchase_order_line(sent)
         with visit.database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
-            orders.add_product(line, visit.now_ms)
+            orders.add_line(line, visit.now_ms)
     except SupplierError as error:
         return show_order_sheets(visit, status=422, line=sent, line_error=sentence(error))
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Saved. The sheets follow it.")

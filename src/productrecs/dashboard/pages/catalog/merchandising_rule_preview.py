@@ -150,6 +150,8 @@ def _likely_product_ids(visit: Visit, selected: Sequence[int]) -> Iterator[str]:
         for item in state.models.widest.evident_companions(selected_item).items.tolist()
     ]
     popular = state.models.trending[:_MOST_PAGES].tolist()
-    for item in dict.fromkeys([*near, *popular, *state.catalog.newest()[:_MOST_PAGES]]):
+    for item in dict.fromkeys(
+        [*near, *popular, *state.catalog.newest_items()[:_MOST_PAGES]]
+    ):
         if item < len(visible) and visible[item] and ids[item] is not None:
             yield ids[item] or ""

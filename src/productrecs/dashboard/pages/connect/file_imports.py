@@ -222,7 +222,7 @@ def discard_import(visit: Visit) -> Reply:
     file_import = _find_import(visit, visit.form["file"])
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, visit.store.store_id)
-        is_gone = repository.delete(file_import.import_id)
+        is_gone = repository.delete_checked(file_import.import_id)
     if is_gone:
         visit.services.upload_folder.remove(file_import.import_id)
     return visit.redirect(IMPORTS_PATH, "The file was deleted." if is_gone else "")
@@ -254,7 +254,7 @@ def download_failed_rows(visit: Visit) -> Reply:
     file_import = _find_import(visit, visit.query["file"])
     with visit.database.reading() as connection:
         repository = FileImportRepository(connection, visit.store.store_id)
-        rejects = repository.rejects(file_import.import_id) or "row,reason\n"
+        rejects = repository.rejected_rows_csv(file_import.import_id) or "row,reason\n"
     stem = "".join(c if c.isalnum() else "-" for c in Path(file_import.file_name).stem)[:60]
     name = stem.encode("ascii", "ignore").decode() or "import"
     return Reply(

@@ -137,7 +137,9 @@ class ScheduledFeedEditor:
         """
         waiting = self._waiting_import()
         with self.database.transaction() as transaction:
-            FileImportRepository(transaction, self.store_id).delete(waiting.import_id)
+            FileImportRepository(transaction, self.store_id).delete_checked(
+                waiting.import_id
+            )
         self.uploads.remove(waiting.import_id)
 
     def _waiting_import(self) -> FileImport:
@@ -165,7 +167,7 @@ class ScheduledFeedEditor:
                 self.queue.enqueue(transaction, NewJob(self.store_id, FETCH_JOB))
             if discards and last is not None:
                 imports = FileImportRepository(transaction, self.store_id)
-                is_discarded = imports.delete(last.import_id)
+                is_discarded = imports.delete_checked(last.import_id)
         if is_discarded and last is not None:
             self.uploads.remove(last.import_id)
 

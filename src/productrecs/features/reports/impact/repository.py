@@ -11,7 +11,7 @@ from productrecs.core.report import ReportQuery
 from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
-from productrecs.records.purchases.sold_lines.repository import orders_of_lines
+from productrecs.records.purchases.sold_lines.repository import order_ids_of_lines
 from productrecs.storage.sql.attribution_backlog import (
     UnattributedRecordCount,
     attribution_backlog,
@@ -328,7 +328,7 @@ class AttributionReportRepository(StoreScopedRepository):
 
     def newest_sales(self, period: ReportQuery) -> list[AttributedSale]:
         """Return the newest attributed sales of a period, newest first."""
-        orders = orders_of_lines(self._store_id)
+        orders = order_ids_of_lines(self._store_id)
         item = items_of_store("item_id", "title", store_id=self._store_id)
         outcome = outcomes.c
         query = (

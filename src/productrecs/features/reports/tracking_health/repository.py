@@ -192,8 +192,8 @@ class TrackingIssueRepository(StoreScopedRepository):
     def uncounted_records(self) -> UncountedRecordCounts:
         """Return how many of the newest live records anybody may have invented."""
         since = self._since()
-        seen, crowded = self._newest_events.excess_counts(since)
-        lines, unconfirmed, excess = self._sold_lines().unconfirmed_counts(since)
+        seen, crowded = self._newest_events.total_and_excess_counts(since)
+        lines, unconfirmed, excess = self._sold_lines().unconfirmed_line_counts(since)
         purchases = PurchaseRepository(self._connection, self._store_id)
         return UncountedRecordCounts(
             records=seen + lines,
@@ -209,7 +209,7 @@ class TrackingIssueRepository(StoreScopedRepository):
 
     def newest_lines(self, since_ms: int) -> list[SoldLineShopper]:
         """Return the newest live order lines since then, among the newest lines of all."""
-        return self._sold_lines().newest_line_shoppers(self._since(), since_ms)
+        return self._sold_lines().shoppers_of_newest_lines(self._since(), since_ms)
 
     def _sold_lines(self) -> SoldLineRepository:
         return SoldLineRepository(self._connection, self._store_id)
@@ -236,7 +236,7 @@ class TrackingIssueRepository(StoreScopedRepository):
         return {
             shopper
             for person in sorted(persons)
-            for shopper in self._newest_events.shoppers_shown_to(person)
+            for shopper in self._newest_events.shopper_ids_shown_lists(person)
         }
 
     def _linked_customers(self, session: str) -> list[str]:

@@ -224,7 +224,7 @@ class RelevanceRepository(StoreScopedRepository):
     def clicks(self, since_ms: int) -> Iterator[list[SearchClickRow]]:
         """Yield the clicks on search results since a time, in pages in log order."""
         log = EventLogRepository(self._connection, self._store_id)
-        for page in log.result_clicks(since_ms):
+        for page in log.search_result_clicks(since_ms):
             yield [SearchClickRow._make(row) for row in page]
 
     def outcome_weights_by_click_seq(self, since_day: str) -> dict[int, float]:

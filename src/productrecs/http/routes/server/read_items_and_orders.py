@@ -330,7 +330,7 @@ def _order_fields_by_key(
     purchases: PurchaseRepository, catalog: CatalogRepository, order_ids: Iterable[str]
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the orders with these ids, by id and receipt."""
-    lines = purchases.lines_of(order_ids)
+    lines = purchases.lines_of_orders(order_ids)
     names = catalog.ids_of(line.item for line in lines)
     known = [line for line in lines if line.unconfirmed or not line.void]
     known.sort(key=lambda line: (*_order_key(line), line.line_seq))

@@ -50,13 +50,13 @@ class SearchableTextChanges:
     is_all: bool
 
 
-def read_catalog_heads(reader: RawReader) -> list[CatalogVersion]:
+def read_catalog_versions(reader: RawReader) -> list[CatalogVersion]:
     """Return the head of every store's catalog."""
     rows = catalog_versions_and_sizes(reader)
     return [CatalogVersion(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
 
 
-def read_catalog_changes(
+def read_text_changes(
     reader: RawReader, store_id: StoreId, after: CatalogChangePosition, limit: int
 ) -> SearchableTextChanges:
     """Return the next up to `limit` changes of a catalog, in their order."""

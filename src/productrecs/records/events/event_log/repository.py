@@ -94,7 +94,7 @@ TouchpointPlace = tuple[str | None, str | None, int | None, str | None]
 class EventLogRepository(StoreScopedRepository):
     """One store's log, inside one transaction; only reads."""
 
-    def events_of_visitors(
+    def pages_with_visitors(
         self, after_seq: int, up_to_seq: int, kinds: Sequence[EventKind]
     ) -> Iterator[list[Row]]:
         """Yield pages of (ts, kind, item, visitor, term, seq) of these kinds."""
@@ -105,7 +105,7 @@ class EventLogRepository(StoreScopedRepository):
             yield page
             after_seq = page[-1][-1]
 
-    def events_of_searches(
+    def pages_with_terms(
         self, after_seq: int, up_to_seq: int, kinds: Sequence[EventKind]
     ) -> Iterator[list[Row]]:
         """Yield pages of (seq, ts, kind, item, term, shopper, session) of these kinds."""
@@ -116,7 +116,7 @@ class EventLogRepository(StoreScopedRepository):
             yield page
             after_seq = page[-1][0]
 
-    def result_clicks(self, since_ms: int) -> Iterator[list[Row]]:
+    def search_result_clicks(self, since_ms: int) -> Iterator[list[Row]]:
         """Yield pages of (seq, term, item, person, position) of clicks on results."""
         after = 0
         while page := self._raw.all(
@@ -125,7 +125,7 @@ class EventLogRepository(StoreScopedRepository):
             yield page
             after = int(page[-1][0])
 
-    def events_of_kinds(
+    def events_of_two_kinds(
         self, kinds: tuple[int, ...], after_seq: int
     ) -> Iterator[list[Row]]:
         """Yield pages of (seq, kind, ts, person) of two kinds; without kinds none."""
@@ -137,17 +137,19 @@ class EventLogRepository(StoreScopedRepository):
             yield page
             after_seq = page[-1][0]
 
-    def visits(self, widget: str, since_ms: int, after_seq: int) -> list[Row]:
+    def visits_by_person_and_kind(
+        self, widget: str, since_ms: int, after_seq: int
+    ) -> list[Row]:
         """Return (person, kind, first ts, last ts, first ts with that widget)."""
         parameters = (widget, self._store_id, after_seq, since_ms)
         return self._raw.all(_VISITS, parameters)
 
-    def names_of_bots(self, since_ms: int) -> Iterator[str]:
+    def shopper_ids_of_bots(self, since_ms: int) -> Iterator[str]:
         """Yield the names of recognised bots since then."""
         for names in self._raw.all(_BOTS, (self._store_id, since_ms)):
             yield from names
 
-    def first_live_at(self, after_seq: int) -> int | None:
+    def first_live_event_at(self, after_seq: int) -> int | None:
         """Return when the first live event after a number was received.
 
         None if the next thousand events have no live one.
@@ -163,20 +165,20 @@ class EventLogRepository(StoreScopedRepository):
         """
         return self._raw.all(_TOUCHPOINTS, (self._store_id, after_seq, up_to_seq))
 
-    def carts(self, after_seq: int, up_to_seq: int) -> list[Row]:
+    def cart_additions(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return (seq, ts, item, shopper, quantity, value, currency) of each cart."""
         return self._raw.all(_CARTS, (self._store_id, after_seq, up_to_seq))
 
-    def hours(self, after_seq: int, up_to_seq: int) -> list[Row]:
+    def counts_by_hour_and_kind(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return (hour, kind, count) of the live events."""
         return self._raw.all(_HOURS, (self._store_id, after_seq, up_to_seq))
 
-    def last_event(self, after_seq: int, up_to_seq: int) -> tuple[int, int]:
+    def last_seq_and_time(self, after_seq: int, up_to_seq: int) -> tuple[int, int]:
         """Return (seq, ts) of the last event of a range, which identifies the log."""
         rows = self._raw.all(_LAST, (self._store_id, after_seq, up_to_seq))
         return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
-    def has_unread(self, after_seq: int, before_ms: int) -> bool:
+    def has_unread_live_event(self, after_seq: int, before_ms: int) -> bool:
         """Return whether live events after a number are from before a time."""
         return bool(self._raw.all(_UNREAD, (self._store_id, after_seq, before_ms)))
 
@@ -185,7 +187,7 @@ class EventLogRepository(StoreScopedRepository):
         rows = self._raw.all(_PLACES, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): (row[1], row[2], row[3], row[4]) for row in rows}
 
-    def terms(self, seqs: Iterable[int]) -> dict[int, str]:
+    def terms_of_events(self, seqs: Iterable[int]) -> dict[int, str]:
         """Return the queries behind these clicks on search results."""
         rows = self._raw.all(_TERMS, (self._store_id, [[seq] for seq in seqs]))
         return {int(row[0]): row[1] or "" for row in rows}

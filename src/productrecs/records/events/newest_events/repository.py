@@ -73,12 +73,12 @@ class NewestEventRepository(StoreScopedRepository):
         rows = self._raw.all(_TIMES, (self._store_id, after_seq))
         return [row[0] for row in reversed(rows)]
 
-    def excess_counts(self, after_seq: int) -> tuple[int, int]:
+    def total_and_excess_counts(self, after_seq: int) -> tuple[int, int]:
         """Return how many events there are, and how many beyond their networks' shares."""
         ((count, excess),) = self._raw.all(_EXCESS, (self._store_id, after_seq))
         return count, excess
 
-    def shoppers_shown_to(self, person: str) -> list[str]:
+    def shopper_ids_shown_lists(self, person: str) -> list[str]:
         """Return the ids of a person to which the newest recommendations were shown."""
         rows = self._raw.all(_SHOWN_TO, (self._store_id, self._store_id, person))
         return [row[0] for row in rows]

@@ -5,7 +5,7 @@ from typing import Any, Final
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import (
-    lines_after_sql,
+    changed_lines_sql,
     lines_of_person_sql,
 )
 from productrecs.storage.sql.dialects import (
@@ -30,7 +30,7 @@ _AFTER_SQL: Final = f"""
     SELECT kind, seq, ts, item, {event_session()}, person, seq, term
     FROM events WHERE store_id = ? AND seq > ?
     UNION ALL
-    {lines_after_sql(_BUY)}
+    {changed_lines_sql(_BUY)}
     ORDER BY seq LIMIT ?
 """  # noqa: S608 - own constants
 _CUSTOMER_SQL: Final = (

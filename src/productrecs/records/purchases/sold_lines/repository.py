@@ -58,7 +58,7 @@ BUYER_SQL: Final = (
 """Whether an order names a customer; takes the store and the name."""
 
 
-def lines_after_sql(kind: int) -> str:
+def changed_lines_sql(kind: int) -> str:
     """Return the SQL of the lines that changed after a number, as facts of a kind.
 
     It takes the store and the number, and gives (kind, seq, ts, item, session, person,
@@ -82,7 +82,7 @@ def lines_of_person_sql(kind: int, limit: int) -> str:
     )
 
 
-def orders_of_lines(store_id: StoreId) -> sa.Subquery:
+def order_ids_of_lines(store_id: StoreId) -> sa.Subquery:
     """Return the order id of each line of a store, to join with other facts."""
     lines = purchase_lines.c
     query = sa.select(lines.line_seq, lines.order_id).where(lines.store_id == store_id)
@@ -117,7 +117,7 @@ class UnconfirmedLineCounts(NamedTuple):
 class SoldLineRepository(StoreScopedRepository):
     """One store's purchase lines, inside one transaction; only reads."""
 
-    def sales(
+    def pages_of_sales(
         self, since_ms: int, until_ms: int, currency: str
     ) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of (item, ts, quantity, total) of the valid lines in that period.
@@ -138,7 +138,7 @@ class SoldLineRepository(StoreScopedRepository):
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
 
-    def training_lines(
+    def pages_of_training_lines(
         self, after_seq: int, up_to_seq: int, currency: str
     ) -> Iterator[list[Row]]:
         """Yield pages of the lines that changed in a part of the log, in its order.
@@ -177,7 +177,7 @@ class SoldLineRepository(StoreScopedRepository):
         for page in result.partitions(_TRAINING_PAGE):
             yield [tuple(row) for row in page]
 
-    def first_live_at(self, after_seq: int) -> int | None:
+    def first_live_line_at(self, after_seq: int) -> int | None:
         """Return when the first live line after a number was received or changed.
 
         None if the next thousand lines have no live one.
@@ -196,7 +196,7 @@ class SoldLineRepository(StoreScopedRepository):
         raw = self._raw
         return raw.all(_CHANGED, (self._store_id, after_seq, up_to_seq))
 
-    def has_unread(self, after_seq: int, before_ms: int) -> bool:
+    def has_unread_live_line(self, after_seq: int, before_ms: int) -> bool:
         """Return whether live lines after a number are from before a time."""
         raw = self._raw
         return bool(raw.all(_UNREAD, (self._store_id, after_seq, before_ms)))
@@ -213,7 +213,7 @@ class SoldLineRepository(StoreScopedRepository):
             yield page
             after = page[-1][0]
 
-    def lines_of_customers(self) -> Iterator[list[Row]]:
+    def pages_of_customer_lines(self) -> Iterator[list[Row]]:
         """Yield pages of the valid lines of customers.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency).
@@ -244,7 +244,7 @@ class SoldLineRepository(StoreScopedRepository):
         )
         return {int(item): float(price) for item, price in self._connection.execute(query)}
 
-    def order_delay_ms(self) -> int | None:
+    def shortest_order_delay_ms(self) -> int | None:
         """Return how long the quickest of the newest orders took from purchase to receipt.
 
         Orders that changed since are left out. None: there are too few.
@@ -319,13 +319,15 @@ class SoldLineRepository(StoreScopedRepository):
         )
         return self._connection.execute(query).scalars().all()
 
-    def unconfirmed_counts(self, after_seq: int) -> UnconfirmedLineCounts:
+    def unconfirmed_line_counts(self, after_seq: int) -> UnconfirmedLineCounts:
         """Return how many of the newest live lines anybody may have invented."""
         raw = self._raw
         (row,) = raw.all(_UNCONFIRMED_LINES, (self._store_id, after_seq))
         return UnconfirmedLineCounts(*row)
 
-    def newest_line_shoppers(self, after_seq: int, since_ms: int) -> list[SoldLineShopper]:
+    def shoppers_of_newest_lines(
+        self, after_seq: int, since_ms: int
+    ) -> list[SoldLineShopper]:
         """Return the newest live lines since then, among the newest lines of all."""
         lines = purchase_lines.c
         newest = (

@@ -43,7 +43,7 @@ class FileImportRepository(StoreScopedRepository):
         """
         lock_existing_head(self._connection, self._store_id)
         if status in OPEN:
-            self._check_limit()
+            self._check_open_limit()
         last = sa.select(sa.func.coalesce(sa.func.max(_COLUMNS.number), 0)).where(
             _COLUMNS.store_id == self._store_id
         )
@@ -113,7 +113,7 @@ class FileImportRepository(StoreScopedRepository):
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_file_import(row)
 
-    def rejects(self, import_id: str) -> str | None:
+    def rejected_rows_csv(self, import_id: str) -> str | None:
         """Return the CSV of the rejected rows."""
         query = sa.select(_COLUMNS.rejects).where(
             self._own_rows(file_imports, import_id=import_id)
@@ -150,12 +150,12 @@ class FileImportRepository(StoreScopedRepository):
         """Store the share that is done, 0 to 1."""
         self._set(import_id, progress=share)
 
-    def delete(self, import_id: str) -> bool:
+    def delete_checked(self, import_id: str) -> bool:
         """Delete an import that waits for the merchant; False in any other state."""
         key = {"import_id": import_id, "status": ImportStatus.CHECKED}
         return self._delete_rows(file_imports, **key) == 1
 
-    def _check_limit(self) -> None:
+    def _check_open_limit(self) -> None:
         query = sa.select(sa.func.count()).where(
             _COLUMNS.store_id == self._store_id, _COLUMNS.status.in_(OPEN)
         )

@@ -114,7 +114,7 @@ class ImportChangeRepository(StoreScopedRepository):
         purchases = PurchaseRepository(self._connection, self._store_id)
         return purchases.lines_stored_in(change.first_seq, change.last_seq, numbers)
 
-    def items(self, change: ImportChange) -> dict[int, tuple[str, int]]:
+    def item_ids_and_seqs(self, change: ImportChange) -> dict[int, tuple[str, int]]:
         """Return the id and the last change of the items, by number."""
         numbers = [number for number, _ in change.before]
         item = items_of_store("item_id", "change_seq", store_id=self._store_id)

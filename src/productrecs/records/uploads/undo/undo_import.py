@@ -15,7 +15,7 @@ from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.catalog_push import restore_items
-from productrecs.records.catalog.item import Item, unpacked_fields
+from productrecs.records.catalog.item import Item, unpack_fields_in_place
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.erasures.repository import erased_names_in
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
@@ -56,7 +56,7 @@ class ImportChangeJournal:
     ) -> None:
         """Store which lines changed: each before and after."""
         before: list[Before] = [
-            (old.line_seq, _changed_fields(old._asdict(), new._asdict(), old.seq))
+            (old.line_seq, _earlier_values_and_seq(old._asdict(), new._asdict(), old.seq))
             for old, new in changes
         ]
         self._add(log, span, before)
@@ -79,7 +79,7 @@ def item_before(old: StoredItem | None, new: StoredItem) -> Before:
     if old is None:
         return new.number, None
     names = Item.__dataclass_fields__
-    fields = _changed_fields(
+    fields = _earlier_values_and_seq(
         {name: getattr(old.item, name) for name in names},
         {name: getattr(new.item, name) for name in names},
         old.change_seq,
@@ -87,7 +87,7 @@ def item_before(old: StoredItem | None, new: StoredItem) -> Before:
     return new.number, msgspec.to_builtins(fields)
 
 
-def _changed_fields(
+def _earlier_values_and_seq(
     old: Mapping[str, Any], new: Mapping[str, Any], seq: int
 ) -> dict[str, Any]:
     fields = {
@@ -110,7 +110,7 @@ class _RestoredRowSeqs:
         self._spans = self._repository.all_spans()
         self._seqs: dict[str, int] = {}
 
-    def new_seq(self, old_seq: int) -> int:
+    def take_new_seq(self, old_seq: int) -> int:
         """Return the new number of a row whose earlier number was `old_seq`."""
         place = bisect.bisect_right(self._spans, (old_seq, float("inf"))) - 1
         _, last, owner = self._spans[place] if place >= 0 else (0, -1, "")
@@ -156,7 +156,7 @@ class ImportUndo:
         for first_seq, _ in spans:
             with self.database.transaction() as transaction:
                 log = StoreLogTransaction(self.database, transaction, self.store_id)
-                self._undo(log, spans, first_seq)
+                self._undo_one_transaction(log, spans, first_seq)
 
     def delete_changes_and_count_undone(self, log: StoreLogTransaction) -> dict[str, int]:
         """Delete the import's changes; return how many rows were removed and restored."""
@@ -177,10 +177,10 @@ class ImportUndo:
         if self.kind == "orders":
             seqs = [line.seq for line in repository.lines(change)]
         else:
-            seqs = [seq for _, seq in repository.items(change).values()]
+            seqs = [seq for _, seq in repository.item_ids_and_seqs(change).values()]
         return sum(not _is_in(spans, seq) for seq in seqs)
 
-    def _undo(
+    def _undo_one_transaction(
         self, log: StoreLogTransaction, spans: Sequence[tuple[int, int]], first_seq: int
     ) -> None:
         """Undo one transaction of the import; rows that are newer by now stay."""
@@ -214,7 +214,7 @@ class ImportUndo:
             old = before.get(line.line_seq)
             fields: dict[str, Any] = {"void": True, "seq": removal_seq}
             if old is not None:
-                fields = {**old, "seq": restored_seqs.new_seq(old["seq"])}
+                fields = {**old, "seq": restored_seqs.take_new_seq(old["seq"])}
             for name in _NAMES:
                 if name in fields and erased.covers(fields[name], line.ts):
                     fields[name] = None
@@ -229,7 +229,9 @@ class ImportUndo:
         spans: Sequence[tuple[int, int]],
         counts: dict[str, int],
     ) -> None:
-        numbers = ImportChangeRepository(log.transaction, self.store_id).items(change)
+        numbers = ImportChangeRepository(log.transaction, self.store_id).item_ids_and_seqs(
+            change
+        )
         stored_items = CatalogRepository(log.transaction, self.store_id).find(
             item_id for item_id, _ in numbers.values()
         )
@@ -245,8 +247,8 @@ class ImportUndo:
                 after.setdefault(removal_seq, []).append(changed_item)
                 counts["removed"] += 1
                 continue
-            fields = unpacked_fields(dict(old))
-            new_seq = restored_seqs.new_seq(fields.pop("seq"))
+            fields = unpack_fields_in_place(dict(old))
+            new_seq = restored_seqs.take_new_seq(fields.pop("seq"))
             changed_item = replace(stored, item=replace(stored.item, **fields))
             after.setdefault(new_seq, []).append(changed_item)
             counts["restored"] += bool(fields)
