@@ -260,7 +260,7 @@ def _publish(data: Path, store_id: StoreId, catalog: Catalog, encoder: Path | No
     database = Database.open(None, data)
     with contextlib.closing(database), database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
-        repository.serve(visual_id, 0)
+        repository.set_serving_model(visual_id, 0)
         repository.record_pictured_seq(repository.progress().catalog_seq)
 
 

@@ -251,7 +251,7 @@ def _picture(data: Path, store_id: StoreId) -> int:
     database = Database.open(None, data)
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
-        repository.serve(visual_id, 0)
+        repository.set_serving_model(visual_id, 0)
         repository.record_pictured_seq(repository.progress().catalog_seq)
     database.close()
     return sum(array.nbytes for array in arrays.values())

@@ -48,7 +48,7 @@ SEVERAL_STORES = {
     "pictures/repository.py: reschedule_rejected_pictures": (
         "an operator's setting changed, once a start"
     ),
-    "pictures/repository.py: stores_with_due_pictures": READS_ALL,
+    "pictures/repository.py: stores_with_picture_work": READS_ALL,
     "scheduled_feeds/repository.py: stores_with_due_feed": READS_ALL,
     "file_imports/repository.py: fail_old_imports": "old files, once in six hours",
     "undo/repository.py: expire_changes": "old changes of every store, once in six hours",

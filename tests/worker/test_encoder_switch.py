@@ -98,7 +98,7 @@ class Shop:
     def work(self, jobs: PictureJobs) -> None:
         """Run the job of each store that is due, once."""
         self.server.requests.clear()
-        for store_id in jobs.stores_with_due_pictures():
+        for store_id in jobs.stores_with_picture_work():
             with self.services.database.transaction() as transaction:
                 self.services.queue.enqueue(transaction, NewJob(store_id, JOB))
             job = self.services.queue.claim([JOB])
@@ -285,7 +285,7 @@ def test_a_damaged_model_leaves_the_lists_and_the_pictures_alone(
     assert path is not None
     path.write_bytes(path.read_bytes() + b"x")
 
-    waiting = jobs.stores_with_due_pictures()
+    waiting = jobs.stores_with_picture_work()
     shop.installed.use("first")
     shutil.rmtree(path.parent)  # and removed by hand
     say(shop.services, store_id, new=f"{shop.address}/red")
@@ -311,7 +311,7 @@ def test_stores_switch_on_their_own_and_a_deleted_one_leaves_nothing(
 
     shop.work(jobs)
 
-    assert jobs.stores_with_due_pictures() == []
+    assert jobs.stores_with_picture_work() == []
     assert shop.serving(kept) == "second"
     assert shop.described(deleted) == dict.fromkeys(NAMES, 0)
 

@@ -127,7 +127,7 @@ def digests_of(services: Services, store_id: StoreId) -> list[int]:
 
 
 def see(services: Services, duties: PictureJobs, store_id: StoreId) -> PictureCounts:
-    assert duties.stores_with_due_pictures() == [store_id]
+    assert duties.stores_with_picture_work() == [store_id]
     with services.database.transaction() as transaction:
         services.queue.enqueue(transaction, NewJob(store_id, JOB))
     job = services.queue.claim([JOB])
@@ -163,7 +163,7 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
         standing, failures = repository.progress(), repository.failures(10)
-        assert repository.most_frequent_failure() == "the host answered 404"
+        assert repository.most_frequent_failure_reason() == "the host answered 404"
     assert {one.item_id: one.reason for one in failures} == {
         "text": "this is not a JPEG, PNG, WebP, AVIF or GIF",
         "gone": "the host answered 404",
@@ -181,7 +181,7 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
     served = ServedVisualModel(services.visual_model_folder, store.store_id)
     assert served.open_published_model(standing.visual_id)
     assert len(served.model) == len(COLOURS)
-    assert duties.stores_with_due_pictures() == []
+    assert duties.stores_with_picture_work() == []
 
     # A changed address is fetched at once, and the others are asked after a week.
     handler.requests.clear()

@@ -30,7 +30,7 @@ from productrecs.records.pictures.repository import (
     PictureRepository,
     queue_pictures_of_changed_items,
     reschedule_rejected_pictures,
-    stores_with_due_pictures,
+    stores_with_picture_work,
 )
 from productrecs.records.pictures.stored_pictures import (
     DuePicture,
@@ -105,7 +105,7 @@ class PictureJobs:
         self._switching = dict[StoreId, bool]()  # stores to switch: is their queue read
         self._has_rescheduled = False
 
-    def stores_with_due_pictures(self) -> Sequence[StoreId]:
+    def stores_with_picture_work(self) -> Sequence[StoreId]:
         """Return the stores that have pictures to fetch or to index.
 
         Stores whose lists come from another encoder than the current one are looked for
@@ -119,7 +119,7 @@ class PictureJobs:
         if self._describers.current is None:
             return ()
         with self._services.database.reading() as connection:
-            found = stores_with_due_pictures(connection, self._services.system_clock())
+            found = stores_with_picture_work(connection, self._services.system_clock())
         now = time.monotonic()
         switchable = [
             store_id
@@ -226,7 +226,7 @@ class PictureJobs:
             repository = PictureRepository(transaction, store_id)
             name = describers.current.name
             repository.unqueue_described(name, now_ms, now_ms + REFETCH_AFTER_MS)
-            repository.requeue_other_embedders(name, now_ms)
+            repository.requeue_not_described_by(name, now_ms)
         self._build_visual_model_and_pause(store_id, describers)
 
     def _build_visual_model_and_pause(
@@ -384,7 +384,7 @@ def build_picture_worker(services: Services) -> JobWorker:
     handlers: dict[str, JobHandler] = {JOB: pictures.fetch_and_index_pictures}
     tasks = (
         PeriodicJob(
-            JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures
+            JOB, every=timedelta(seconds=1), stores=pictures.stores_with_picture_work
         ),
     )
     periodic_tasks = RecurringJobEnqueuer(

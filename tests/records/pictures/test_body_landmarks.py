@@ -56,7 +56,7 @@ def converted(network: LiteNetwork, source: int, output: int) -> bytes:
     )
     row = graph.add_node("Flatten", [converter.output(0)], axis=1)
     length = int(np.prod(network.shapes[output]))
-    return graph.model("picture", network.shapes[source][1], row, length)
+    return graph.encode_model("picture", network.shapes[source][1], row, length)
 
 
 def test_each_operator_is_converted_to_the_same_numbers() -> None:

@@ -89,7 +89,7 @@ def test_a_scene_of_different_things_is_searched_by_them_and_fewer_cells(
         photo.paste(colour, (left, top, left + 100, top + 80))
 
     with SandboxedDecoder(detectors=[objects]) as decoder:
-        searched = decoder.describe_with_regions(encoded(photo))
+        searched = decoder.describe_photo(encoded(photo))
         analysed = decoder.find_regions(encoded(photo))
 
     assert {region.label for region in analysed} - {""} == labels

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from productrecs.records.pictures.onnx_embedder_and_detector import (
     decode_detections,
     letterbox,
-    preprocess,
+    to_normalized_tensor,
 )
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
@@ -66,7 +66,7 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
     embedding = choose_embedding(model)
     with SandboxedDecoder(embedder=path) as viewer:
         seen = [viewer.describe(encoded(drawn(one, "ball"), "PNG")) for one in COLOURS]
-        _, views, places, *_ = viewer.describe_with_regions(
+        _, views, places, *_ = viewer.describe_photo(
             encoded(drawn("green", "ball", seed=4), "PNG")
         )
         regions = viewer.find_regions(encoded(drawn("red", "ball")))
@@ -74,7 +74,7 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
     descriptors = np.stack(seen)
     space, _ = embedding.fit(EmbeddingExamples(descriptors, [], np.zeros((0, 2), np.intp)))
     vectors = embedding.vectors_of(descriptors, space)
-    expected = preprocess(pixels(drawn("red", "ball")), model)
+    expected = to_normalized_tensor(pixels(drawn("red", "ball")), model)
     expected = expected.reshape(3, 4, 8, 4, 8).mean(axis=(2, 4)).ravel()
     assert embedding.dimensions(space) == vectors.shape[1] == 48
     assert np.allclose(vectors[0], expected / np.linalg.norm(expected), atol=0.02)

@@ -14,7 +14,7 @@ import pytest
 from productrecs.records.pictures.onnx_embedder_and_detector import (
     OnnxEmbedder,
     middle_square,
-    preprocess,
+    to_normalized_tensor,
 )
 from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
@@ -23,7 +23,7 @@ from productrecs.records.pictures.onnx_model_file import (
 )
 from productrecs.records.pictures.packaged_encoder import (
     LITE0,
-    encoder_model,
+    build_encoder_model,
     find_or_convert_encoder,
     read_weights,
 )
@@ -58,7 +58,7 @@ def test_the_converted_model_says_what_the_weights_say(
     assert model.is_fused
     picture = np.hstack([pixels(drawn(one, "ball")) for one in ("red", "green")])
     whole, middle = (
-        features(weights, preprocess(one, model)[0])
+        features(weights, to_normalized_tensor(one, model)[0])
         for one in (picture, middle_square(picture))
     )
     assert min(whole.std(), middle.std()) > 0.01
@@ -135,7 +135,7 @@ def test_weights_of_another_network_are_refused() -> None:
     del weights["_blocks.7._project_conv.weight"]
 
     with pytest.raises(ModelFileError, match="another network"):
-        encoder_model(weights)
+        build_encoder_model(weights)
 
 
 @pytest.mark.skipif(

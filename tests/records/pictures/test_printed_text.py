@@ -111,9 +111,9 @@ def test_the_sandboxed_process_reads_the_lines_of_a_photo() -> None:
     photo = encoded(package(0))
 
     with SandboxedDecoder(text_reader=PACKAGE) as decoder:
-        described = decoder.describe_with_regions(photo)
+        described = decoder.describe_photo(photo)
     with SandboxedDecoder() as decoder:
-        without = decoder.describe_with_regions(photo)
+        without = decoder.describe_photo(photo)
 
     assert described.lines == ("Nordmark", "Oat Drink")
     assert without.lines == ()

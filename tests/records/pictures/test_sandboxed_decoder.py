@@ -38,7 +38,7 @@ def test_a_child_sees_what_we_would_see(viewer: SandboxedDecoder) -> None:
     found = viewer.describe(GOOD)
 
     assert np.array_equal(found, describe(pixels(drawn("red", "ball"))))
-    picture, views, places, is_scene, *_ = viewer.describe_with_regions(GOOD)
+    picture, views, places, is_scene, *_ = viewer.describe_photo(GOOD)
     assert not is_scene
     assert np.array_equal(picture[0], found)  # as a product's picture is described
     assert np.array_equal(
@@ -57,7 +57,7 @@ def test_what_is_no_picture_is_refused_and_the_child_lives_on(
     with pytest.raises(NotAPictureError, match="not a JPEG"):
         viewer.describe(b"nothing")
     with pytest.raises(PictureTooLargeError, match="megapixels are the maximum"):
-        viewer.describe_with_regions(header_of_png(20_000, 20_000))
+        viewer.describe_photo(header_of_png(20_000, 20_000))
 
     assert viewer.pid == child
     assert len(viewer.describe(GOOD)) == LENGTH
@@ -90,8 +90,8 @@ def test_25_megapixels_of_every_kind_are_read_within_the_childs_memory(
     viewer.describe(GOOD)
     child = viewer.pid
 
-    assert viewer.describe_with_regions(photo).views.shape[1] == LENGTH
-    _, width, height = viewer.reencode(photo)
+    assert viewer.describe_photo(photo).views.shape[1] == LENGTH
+    _, width, height = viewer.reencode_as_jpeg(photo)
 
     assert (width, height) == (1_600, 1_600)
     assert viewer.pid == child
@@ -108,7 +108,7 @@ def test_control_without_bands_a_large_picture_has_no_room(
     monkeypatch.setattr(module, "decoder_module", lambda: "whole_child")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with SandboxedDecoder(60) as viewer, pytest.raises(NotAPictureError):
-        viewer.reencode(largest("PNG I;16"))
+        viewer.reencode_as_jpeg(largest("PNG I;16"))
 
 
 @pytest.fixture

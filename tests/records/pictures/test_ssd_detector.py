@@ -95,24 +95,24 @@ def test_a_row_is_relative_to_its_anchor(
 def test_a_thing_has_a_box_and_a_label(tmp_path: Path, size: tuple[int, int]) -> None:
     detector = load(tmp_path)
 
-    ((box, label),) = detector.find_boxes(photo(TOP_RIGHT, size=size))
+    ((box, label),) = detector.find_things(photo(TOP_RIGHT, size=size))
 
     assert label == "Chair"
     assert box == pytest.approx((0.75 - HALF_BOX, 0, 0.25 + HALF_BOX, 0.25 + HALF_BOX))
-    assert detector.find_boxes(photo(size=size)) == []
+    assert detector.find_things(photo(size=size)) == []
 
 
 @pytest.mark.parametrize("label", ["Person", "Cattle", "Cat", "Dog", "Vehicle", "Car"])
 def test_people_animals_and_vehicles_are_left_out(tmp_path: Path, label: str) -> None:
-    assert load(tmp_path, label).find_boxes(photo(TOP_LEFT)) == []
+    assert load(tmp_path, label).find_things(photo(TOP_LEFT)) == []
 
 
 def test_in_a_photo_of_a_person_nothing_is_found(tmp_path: Path) -> None:
-    assert load(tmp_path, "Person", "Chair").find_boxes(photo(TOP_LEFT)) == []
+    assert load(tmp_path, "Person", "Chair").find_things(photo(TOP_LEFT)) == []
 
 
 def test_of_overlapping_boxes_the_best_remains(tmp_path: Path) -> None:
     picture = photo(TOP_LEFT, TOP_RIGHT)
 
-    assert len(load(tmp_path).find_boxes(picture)) == 2
-    assert len(load(tmp_path, overlap=0.3).find_boxes(picture)) == 1
+    assert len(load(tmp_path).find_things(picture)) == 2
+    assert len(load(tmp_path, overlap=0.3).find_things(picture)) == 1

@@ -13,7 +13,7 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.repository import (
     PictureRepository,
     queue_pictures_of_changed_items,
-    stores_with_due_pictures,
+    stores_with_picture_work,
 )
 from productrecs.records.pictures.stored_pictures import PictureFetchOutcome, PictureState
 from productrecs.storage.files.model_files import open_arrays
@@ -204,7 +204,7 @@ def test_what_is_to_be_fetched_follows_the_catalog(
     database: Database, store_id: StoreId
 ) -> None:
     with database.reading() as connection:
-        assert stores_with_due_pictures(connection, 5) == [store_id]
+        assert stores_with_picture_work(connection, 5) == [store_id]
     assert queue_pictures_of_changed_items(database, store_id, 5)
 
     with database.transaction() as transaction:

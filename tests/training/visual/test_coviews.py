@@ -11,7 +11,7 @@ from productrecs.core.clock import MINUTE_MS
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.repository import (
     PictureRepository,
-    stores_with_due_pictures,
+    stores_with_picture_work,
 )
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.tables import events, store_heads
@@ -105,10 +105,10 @@ def test_visits_teach_a_store_once_there_are_enough(
     }
     first = see(database, tmp_path, store.store_id, shown)
     with database.reading() as connection:
-        assert stores_with_due_pictures(connection, 0) == []
+        assert stores_with_picture_work(connection, 0) == []
     visit(database, store.store_id, {name: place for place, name in enumerate(kinds)})
     with database.reading() as connection:
-        assert stores_with_due_pictures(connection, 0) == [store.store_id]
+        assert stores_with_picture_work(connection, 0) == [store.store_id]
 
     taught = build_and_publish_visual_model(
         database, tmp_path, store.store_id, BuiltInEmbedding()
@@ -119,7 +119,7 @@ def test_visits_teach_a_store_once_there_are_enough(
     assert facts["taught_by"] in {"visits", "both"}
     with database.reading() as connection:
         standing = PictureRepository(connection, store.store_id).progress()
-        assert stores_with_due_pictures(connection, 0) == []
+        assert stores_with_picture_work(connection, 0) == []
     assert (standing.learned_seq, standing.visual_id) == (25_000, taught)
     assert (
         build_and_publish_visual_model(

@@ -293,7 +293,7 @@ class _Seen(SandboxedDecoder):
         super().__init__()
         self._seen, self._regions = seen, regions
 
-    def describe_with_regions(self, data: bytes, *, own: bool = False) -> PhotoDescriptors:
+    def describe_photo(self, data: bytes, *, own: bool = False) -> PhotoDescriptors:
         """Return what the test says."""
         del data, own
         return self._seen

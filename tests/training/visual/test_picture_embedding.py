@@ -41,8 +41,8 @@ def test_a_sandboxed_decoder_gives_our_descriptor_and_the_features(tmp_path: Pat
     with SandboxedDecoder(embedder=path) as viewer, SandboxedDecoder() as own:
         data = encoded(drawn("red", "ball"))
         whole, alone = viewer.describe(data), own.describe(data)
-        seen, ours = viewer.describe_with_regions(data), own.describe_with_regions(data)
-        plain = viewer.describe_with_regions(data, own=True)
+        seen, ours = viewer.describe_photo(data), own.describe_photo(data)
+        plain = viewer.describe_photo(data, own=True)
         regions = viewer.find_regions(data)
 
     assert len(whole) == LENGTH + 4 * 48

@@ -169,7 +169,7 @@ def sanitize_picture(data: bytes, decoder: SandboxedDecoder) -> SanitizedPicture
         NotAPictureError: when it is not a valid JPEG, PNG, WebP, AVIF or GIF.
         PictureTooLargeError: when it has too many pixels.
     """
-    content, width, height = decoder.reencode(data)
+    content, width, height = decoder.reencode_as_jpeg(data)
     return SanitizedPicture(
         hashlib.sha256(content).hexdigest()[:32], content, width, height
     )

@@ -46,7 +46,7 @@ class LandmarkGarmentFinder:
         height, width = pixels.shape[:2]
         whole = max(height, width)
         square = ((width - whole) / 2, (height - whole) / 2, float(whole))
-        body = self._run_network(pixels, square)
+        body = self._find_body_in_square(pixels, square)
         if body is None:
             return None
         centre = body.landmarks[_CENTRE]
@@ -54,9 +54,9 @@ class LandmarkGarmentFinder:
         if side < 1:
             return None
         left, top = (centre - side / 2).tolist()
-        return self._run_network(pixels, (left, top, side))
+        return self._find_body_in_square(pixels, (left, top, side))
 
-    def _run_network(
+    def _find_body_in_square(
         self, pixels: Pixels, square: tuple[float, float, float]
     ) -> PersonLandmarks | None:
         cut = _cut_square(pixels, square)

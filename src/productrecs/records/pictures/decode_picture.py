@@ -121,8 +121,8 @@ def picture_format(data: bytes) -> str | None:
     return None
 
 
-def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
-    """Return the upright picture as [h, w, 3], its longer side at most `side` pixels.
+def decode_to_pixels(data: bytes, max_side: int) -> npt.NDArray[np.uint8]:
+    """Return the upright picture as [h, w, 3], its longer side at most `max_side` pixels.
 
     An animation gives its first frame. A cut-out gets a white background; a white cut-out
     gets a grey one, to remain visible.
@@ -133,17 +133,17 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
     """
     with _open_picture(data) as picture:
         if picture.format == "JPEG":
-            picture.draft("RGB", (side, side))
+            picture.draft("RGB", (max_side, max_side))
         picture.load()
-        return _upright_pixels(_halve_large(picture, side), side)
+        return _upright_scaled_pixels(_halve_large(picture, max_side), max_side)
 
 
-def read_barcodes(data: bytes, side: int) -> list[str]:
+def read_barcodes(data: bytes, max_side: int) -> list[str]:
     """Return the product codes (EAN, UPC, ISBN) that the barcodes in a picture carry.
 
     Each once, digits only, with a right check digit. The picture is read in grey, its
-    longer side at most about `side` pixels: bars of a code that fills a fifth of a phone's
-    photo are then two pixels wide.
+    longer side about `max_side` pixels at most: bars of a code that fills a fifth of a
+    phone's photo are then two pixels wide.
 
     Raises:
         NotAPictureError: when it cannot be decoded.
@@ -153,9 +153,9 @@ def read_barcodes(data: bytes, side: int) -> list[str]:
 
     with _open_picture(data) as picture:
         if picture.format == "JPEG":
-            picture.draft("L", (side, side))
+            picture.draft("L", (max_side, max_side))
         picture.load()
-        picture.thumbnail((side, side), Image.Resampling.BOX)
+        picture.thumbnail((max_side, max_side), Image.Resampling.BOX)
         grey = np.ascontiguousarray(np.asarray(picture.convert("L")))
     formats = zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.EANUPC)
     codes = zxingcpp.read_barcodes(grey, formats=formats)
@@ -215,7 +215,7 @@ def _halve_large(picture: Image.Image, side: int) -> Image.Image:
     return halved
 
 
-def _upright_pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
+def _upright_scaled_pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
     """Return the upright pixels on white, scaled before the colour conversion."""
     ImageOps.exif_transpose(picture, in_place=True)
     picture = _to_colour_mode(picture, _max_value(picture))
@@ -234,7 +234,7 @@ def _upright_pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
 def _to_colour_mode(picture: Image.Image, max_value: float) -> Image.Image:
     """Return a picture of any mode as RGB, RGBA or 8-bit grey."""
     if _is_deep(picture):
-        return _eight_bits(picture, max_value)
+        return _to_eight_bits(picture, max_value)
     has_transparency = "A" in picture.getbands() or "transparency" in picture.info
     mode = "RGBA" if has_transparency else "RGB"
     return picture if picture.mode == mode else picture.convert(mode)
@@ -264,7 +264,7 @@ def _background_colour(picture: Image.Image) -> tuple[int, int, int, int]:
     return _GREY if level > _NEARLY_WHITE else _WHITE
 
 
-def _eight_bits(picture: Image.Image, highest: float) -> Image.Image:
+def _to_eight_bits(picture: Image.Image, highest: float) -> Image.Image:
     """Return a 16-bit picture as an 8-bit one."""
     values = np.asarray(picture).astype(np.float64)
     highest = 65_535.0 if highest > _BYTE else _BYTE

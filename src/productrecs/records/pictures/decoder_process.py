@@ -77,10 +77,10 @@ class ObjectDetector(Protocol):
         """Return boxes with confidences and labels."""
 
 
-class BoxFinder(Protocol):
+class ThingFinder(Protocol):
     """A model that finds things, which may be products or not."""
 
-    def find_boxes(self, pixels: Pixels) -> list[tuple[Box, str]]:
+    def find_things(self, pixels: Pixels) -> list[tuple[Box, str]]:
         """Return the boxes of things with their labels, the surest first."""
 
 
@@ -198,7 +198,7 @@ ROOM_BYTES: Final = 540 << 20
 _DETECTED_SIDE: Final = 640  # pixels for the operator's detector, and for found things
 _MIN_KINDS, _MAX_SEARCHED_THINGS = 2, 8  # of things in a scene: a pair of shoes is one kind
 _DETECTORS: Final[list[ObjectDetector]] = []  # the operator's detector, if any
-_BOX_FINDERS: Final[list[BoxFinder]] = []
+_THING_FINDERS: Final[list[ThingFinder]] = []
 _GARMENT_FINDERS: Final[list[GarmentFinder]] = []
 _EMBEDDERS: Final[list[PictureEmbedder]] = []
 _TEXT_READERS: Final[list[TextReader]] = []  # the packaged text reader, if installed
@@ -218,7 +218,7 @@ def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
         return PictureRefusal("the picture takes too much memory to read")
 
 
-def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT001 - a row of the table
+def _describe_photo(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT001 - a row of the table
     """Return the descriptors of a photo and of its regions.
 
     An operator's model would take too long for regions, unless it is fused with ours.
@@ -227,7 +227,7 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
     pixels, region_bytes = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
     is_scene = is_upright = False
     if is_own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
-        picture = describe(_shrink(pixels)).tobytes()
+        picture = describe(_shrink_to_picture_side(pixels)).tobytes()
         things = list[_FoundBox]()
 
         def finds_things() -> bool:
@@ -240,14 +240,16 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
         views = [descriptor.tobytes() for descriptor in view_descriptors]
         region_bytes = [descriptor.tobytes() for descriptor in region_descriptors]
         if not is_own and _EMBEDDERS:
-            whole_features = _features(pixels)
-            foreground_features = _features(pixels[foreground], is_part=is_scene)
+            whole_features = _embedding_bytes(pixels)
+            foreground_features = _embedding_bytes(pixels[foreground], is_part=is_scene)
             picture += whole_features
             views = [
                 views[0] + whole_features,
                 *(descriptor + foreground_features for descriptor in views[1:]),
             ]
-            features = [_features(pixels[window], is_part=True) for window in windows]
+            features = [
+                _embedding_bytes(pixels[window], is_part=True) for window in windows
+            ]
             region_bytes = [
                 descriptor + feature
                 for descriptor, feature in zip(region_bytes, features, strict=True)
@@ -256,9 +258,9 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
     else:
         lab = to_lab(pixels)
         window, _ = foreground_window_and_share(lab, find_foreground(lab))
-        picture = _descriptor(pixels)
-        views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
-    codes, lines = read_barcodes(data, _PRINT_SIDE), _printed_lines(data, pixels)
+        picture = _descriptor_bytes(pixels)
+        views = [picture, _descriptor_bytes(np.ascontiguousarray(pixels[window]))]
+    codes, lines = read_barcodes(data, _PRINT_SIDE), _read_printed_lines(data, pixels)
     return PhotoDescription(
         picture, views, region_bytes, is_scene, is_upright, codes, lines
     )
@@ -270,7 +272,7 @@ def _find_things_of_scene(pixels: Pixels) -> list[_FoundBox]:
     return things if len(kinds) >= _MIN_KINDS else []
 
 
-def _printed_lines(data: bytes, pixels: Pixels) -> list[str]:
+def _read_printed_lines(data: bytes, pixels: Pixels) -> list[str]:
     """Return the lines of text in a photo; it is decoded again only if it shows any."""
     if not _TEXT_READERS or not (boxes := _TEXT_READERS[0].find_boxes(pixels)):
         return []
@@ -279,7 +281,7 @@ def _printed_lines(data: bytes, pixels: Pixels) -> list[str]:
     return _TEXT_READERS[0].read_lines(large, [box.scaled(scale) for box in boxes])
 
 
-def _rewrite(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
+def _reencode_as_jpeg(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
     picture, jpeg = Image.fromarray(decode_to_pixels(data, REWRITTEN_SIDE)), b""
     for quality in _QUALITIES:
         buffer = io.BytesIO()
@@ -290,16 +292,18 @@ def _rewrite(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - 
     return RewrittenPicture(jpeg, *picture.size)
 
 
-def _descriptor(pixels: Pixels) -> bytes:
+def _descriptor_bytes(pixels: Pixels) -> bytes:
     """Return a picture's descriptor: ours, the model's embedding, or both."""
     if not _EMBEDDERS:
         return describe(pixels).tobytes()
     if _EMBEDDERS[0].is_fused:
-        return describe(_shrink(pixels)).tobytes() + _features(pixels)
-    return _features(pixels)
+        return describe(_shrink_to_picture_side(pixels)).tobytes() + _embedding_bytes(
+            pixels
+        )
+    return _embedding_bytes(pixels)
 
 
-def _features(pixels: Pixels, *, is_part: bool = False) -> bytes:
+def _embedding_bytes(pixels: Pixels, *, is_part: bool = False) -> bytes:
     numbers = _EMBEDDERS[0].embed(np.ascontiguousarray(pixels), is_part=is_part)
     return numbers.astype("<f4").tobytes()
 
@@ -311,7 +315,7 @@ def _description_side() -> int:
 def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
-    boxes, things, garment_count = _find_boxes(pixels)
+    boxes, things, garment_count = _boxes_things_and_garment_count(pixels)
     descriptors = _describe_boxes(pixels, boxes, is_own=is_own)
     descriptors += _describe_things(data, things, is_own=is_own)
     regions = []
@@ -327,7 +331,9 @@ def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # no
     return PhotoRegions(regions)
 
 
-def _find_boxes(pixels: Pixels) -> tuple[list[_FoundBox], list[_FoundBox], int]:
+def _boxes_things_and_garment_count(
+    pixels: Pixels,
+) -> tuple[list[_FoundBox], list[_FoundBox], int]:
     """Return the boxes of a photo, the things in it, and the count of garments, the first.
 
     Where a person was found, only the garments and our proposals count. Otherwise the
@@ -346,8 +352,8 @@ def _find_things(pixels: Pixels) -> list[_FoundBox]:
     """Return what `objects` finds, the surest first; nothing in a photo of a person."""
     return [
         (box, None, label)
-        for finder in _BOX_FINDERS
-        for box, label in finder.find_boxes(pixels)
+        for finder in _THING_FINDERS
+        for box, label in finder.find_things(pixels)
     ]
 
 
@@ -366,11 +372,13 @@ def _describe_boxes(
     windows = [box_window(pixels, box) for box, _, _ in boxes]
     is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
     if _EMBEDDERS and not is_own and not is_fused:
-        return [_descriptor(_shrink(pixels[window])) for window in windows]
+        return [
+            _descriptor_bytes(_shrink_to_picture_side(pixels[window])) for window in windows
+        ]
     descriptors = [descriptor.tobytes() for descriptor in describe_parts(pixels, windows)]
     if is_own or not is_fused:
         return descriptors
-    features = [_features(pixels[window], is_part=True) for window in windows]
+    features = [_embedding_bytes(pixels[window], is_part=True) for window in windows]
     return [
         descriptor + extra for descriptor, extra in zip(descriptors, features, strict=True)
     ]
@@ -384,7 +392,7 @@ def _find_garments_of_person(pixels: Pixels) -> Boxes | None:
     return None
 
 
-def _shrink(part: Pixels) -> Pixels:
+def _shrink_to_picture_side(part: Pixels) -> Pixels:
     longer_side = max(part.shape[:2])
     if longer_side > PICTURE_SIDE:
         size = [
@@ -395,15 +403,15 @@ def _shrink(part: Pixels) -> Pixels:
 
 
 def _describe(data: bytes, _is_own: bool) -> PictureDescriptor:  # noqa: FBT001 - as above
-    return PictureDescriptor(_descriptor(decode_to_pixels(data, _description_side())))
+    return PictureDescriptor(_descriptor_bytes(decode_to_pixels(data, _description_side())))
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[bytes, bool], PictureReply]]] = MappingProxyType(
     {
         DESCRIBE: _describe,
-        LOOK: _describe_views,
+        LOOK: _describe_photo,
         REGIONS: _find_and_describe_regions,
-        REWRITE: _rewrite,
+        REWRITE: _reencode_as_jpeg,
     }
 )
 
@@ -450,7 +458,7 @@ def _load_detector(model: OnnxModelFile) -> None:
     elif model.network == SSD:
         from productrecs.records.pictures.ssd_detector import SsdDetector  # noqa: PLC0415
 
-        _BOX_FINDERS.append(SsdDetector(model))
+        _THING_FINDERS.append(SsdDetector(model))
     else:
         from productrecs.records.pictures.onnx_embedder_and_detector import YoloxDetector  # noqa: PLC0415
 
@@ -458,7 +466,7 @@ def _load_detector(model: OnnxModelFile) -> None:
 
 
 def _has_models() -> bool:
-    return any((_DETECTORS, _BOX_FINDERS, _GARMENT_FINDERS, _EMBEDDERS, _TEXT_READERS))
+    return any((_DETECTORS, _THING_FINDERS, _GARMENT_FINDERS, _EMBEDDERS, _TEXT_READERS))
 
 
 def _limit_memory() -> None:

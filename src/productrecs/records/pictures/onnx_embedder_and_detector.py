@@ -56,7 +56,7 @@ def decode_detections(
         message = f"the detector's output is {output.shape}, not that of a YOLOX of {side}"
         raise ValueError(message)
     raw = output[0].astype(np.float64)
-    grid, steps = _grid(side)
+    grid, steps = _cell_positions_and_strides(side)
     centres = (raw[:, :2] + grid) * steps
     sizes = np.exp(np.clip(raw[:, 2:4], -20, 20)) * steps
     labels = raw[:, _HEAD:].argmax(axis=1)
@@ -78,7 +78,7 @@ def decode_detections(
     return _suppress_overlaps(detections, overlap)
 
 
-def _grid(side: int) -> tuple[Tensor, Tensor]:
+def _cell_positions_and_strides(side: int) -> tuple[Tensor, Tensor]:
     positions, steps = [], []
     for stride in STRIDES:
         count = side // stride
@@ -126,16 +126,16 @@ class OnnxEmbedder:
         shows the ends of long things. A part of a picture is only seen whole, to save time.
         """
         if not self.is_fused:
-            return self._features(middle_square(pixels))
-        whole = _unit_vector(self._features(pixels))
+            return self._network_output(middle_square(pixels))
+        whole = _unit_vector(self._network_output(pixels))
         return (
             whole
             if is_part
-            else whole + _unit_vector(self._features(middle_square(pixels)))
+            else whole + _unit_vector(self._network_output(middle_square(pixels)))
         )
 
-    def _features(self, pixels: Pixels) -> npt.NDArray[np.float32]:
-        tensor = preprocess(pixels, self._model)
+    def _network_output(self, pixels: Pixels) -> npt.NDArray[np.float32]:
+        tensor = to_normalized_tensor(pixels, self._model)
         output = np.asarray(self._session.run(None, {self._input: tensor})[0], np.float32)
         vectors: npt.NDArray[np.float32] = output[0]
         return (vectors[0] if output.ndim == _TOKEN_DIMENSIONS else vectors).ravel()
@@ -149,7 +149,9 @@ def middle_square(pixels: Pixels) -> Pixels:
     return pixels[top : top + length, left : left + length]
 
 
-def preprocess(pixels: Pixels, model: OnnxModelFile) -> npt.NDArray[np.floating[Any]]:
+def to_normalized_tensor(
+    pixels: Pixels, model: OnnxModelFile
+) -> npt.NDArray[np.floating[Any]]:
     """Return [1, 3, side, side], red, green and blue, less their mean, by their spread."""
     small = resize(pixels.astype(np.float32), model.side, model.side).transpose(2, 0, 1)
     mean, std = (
@@ -188,7 +190,7 @@ class YoloxDetector:
         for detection in decode_detections(output, side, model.least, model.overlap)[
             :_MAX_DETECTIONS
         ]:
-            box = _clip_to_picture(detection.box, size[1], size[0])
+            box = _clip_to_fractions(detection.box, size[1], size[0])
             if box is not None:
                 has_name = detection.label < len(model.labels)
                 label = model.labels[detection.label] if has_name else str(detection.label)
@@ -196,7 +198,7 @@ class YoloxDetector:
         return regions
 
 
-def _clip_to_picture(
+def _clip_to_fractions(
     box: tuple[float, ...], width: int, height: int
 ) -> tuple[float, float, float, float] | None:
     """Return a box as fractions, cut at the edges; None when it is outside."""

@@ -36,8 +36,10 @@ class OnnxGraphWriter:
             (_INT64_TENSOR, "<i8") if values.dtype == np.int64 else (_FLOAT_TENSOR, "<f4")
         )
         content = np.ascontiguousarray(values, dtype=element).tobytes()
-        tensor = tensor_head(name, kind, values.shape) + field(NUMBERS, content)
-        self._constants.append(field(TENSORS, tensor))
+        tensor = encode_tensor_head(name, kind, values.shape) + bytes_field(
+            NUMBERS, content
+        )
+        self._constants.append(bytes_field(TENSORS, tensor))
         return name
 
     def add_node(
@@ -45,55 +47,61 @@ class OnnxGraphWriter:
     ) -> str:
         """Add a node, and return the name of its only output."""
         output = f"{operator.lower()}_{len(self._nodes)}"
-        self._nodes.append(field(NODES, node(operator, inputs, output, **attributes)))
+        self._nodes.append(
+            bytes_field(NODES, encode_node(operator, inputs, output, **attributes))
+        )
         return output
 
-    def model(self, name: str, side: int, output: str, length: int) -> bytes:
+    def encode_model(self, name: str, side: int, output: str, length: int) -> bytes:
         """Return a model's file: `name` [1, 3, side, side] in, `output` [1, length] out."""
-        graph = b"".join(self._nodes) + text(GRAPH_NAME, "encoder")
+        graph = b"".join(self._nodes) + string_field(GRAPH_NAME, "encoder")
         graph += b"".join(self._constants)
-        graph += field(INPUTS, _tensor_type(name, (1, 3, side, side)))
-        graph += field(OUTPUTS, _tensor_type(output, (1, length)))
-        operators = field(OPERATOR_SETS, number(2, _OPERATOR_SET))
-        return number(1, _IR_VERSION) + field(GRAPH, graph) + operators
+        graph += bytes_field(INPUTS, _encode_tensor_type(name, (1, 3, side, side)))
+        graph += bytes_field(OUTPUTS, _encode_tensor_type(output, (1, length)))
+        operators = bytes_field(OPERATOR_SETS, integer_field(2, _OPERATOR_SET))
+        return integer_field(1, _IR_VERSION) + bytes_field(GRAPH, graph) + operators
 
 
-def tensor_head(name: str, kind: int, shape: Sequence[int]) -> bytes:
+def encode_tensor_head(name: str, kind: int, shape: Sequence[int]) -> bytes:
     """Return a tensor without its numbers; `kind` is ONNX's number of the data type."""
-    sizes = b"".join(number(SHAPE, size) for size in shape)
-    return sizes + number(KIND, kind) + text(TENSOR_NAME, name)
+    sizes = b"".join(integer_field(SHAPE, size) for size in shape)
+    return sizes + integer_field(KIND, kind) + string_field(TENSOR_NAME, name)
 
 
-def _tensor_type(name: str, shape: Sequence[int]) -> bytes:
-    dimensions = b"".join(field(1, number(1, size)) for size in shape)
-    tensor = number(1, _FLOAT_TENSOR) + field(2, dimensions)
-    return text(1, name) + field(2, field(1, tensor))
+def _encode_tensor_type(name: str, shape: Sequence[int]) -> bytes:
+    dimensions = b"".join(bytes_field(1, integer_field(1, size)) for size in shape)
+    tensor = integer_field(1, _FLOAT_TENSOR) + bytes_field(2, dimensions)
+    return string_field(1, name) + bytes_field(2, bytes_field(1, tensor))
 
 
-def _attribute(name: str, value: Attribute) -> bytes:
+def _encode_attribute(name: str, value: Attribute) -> bytes:
     if isinstance(value, int):
-        return text(1, name) + number(3, value) + number(20, _INT)
+        return string_field(1, name) + integer_field(3, value) + integer_field(20, _INT)
     if isinstance(value, str):
-        return text(1, name) + text(4, value) + number(20, _STRING)
-    return text(1, name) + b"".join(number(8, one) for one in value) + number(20, _INTS)
+        return string_field(1, name) + string_field(4, value) + integer_field(20, _STRING)
+    return (
+        string_field(1, name)
+        + b"".join(integer_field(8, one) for one in value)
+        + integer_field(20, _INTS)
+    )
 
 
-def text(key: int, content: str) -> bytes:
+def string_field(key: int, content: str) -> bytes:
     """Return a string field."""
-    return field(key, content.encode())
+    return bytes_field(key, content.encode())
 
 
-def field(key: int, content: bytes) -> bytes:
+def bytes_field(key: int, content: bytes) -> bytes:
     """Return a field of bytes: a string, or a nested message."""
-    return _varint(key << 3 | _BYTES) + _varint(len(content)) + content
+    return _encode_varint(key << 3 | _BYTES) + _encode_varint(len(content)) + content
 
 
-def number(key: int, value: int) -> bytes:
+def integer_field(key: int, value: int) -> bytes:
     """Return an integer field, 0 or more."""
-    return _varint(key << 3 | _VARINT) + _varint(value)
+    return _encode_varint(key << 3 | _VARINT) + _encode_varint(value)
 
 
-def _varint(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     written = bytearray()
     while value > 0x7F:  # noqa: PLR2004 - seven bits of a byte
         written.append(value & 0x7F | 0x80)
@@ -157,15 +165,15 @@ def write_model_file(path: Path, content: bytes) -> None:
     Path(file.name).replace(path)
 
 
-def node(
+def encode_node(
     operator: str,
     inputs: Sequence[str],
     output: str,
     **attributes: Attribute,
 ) -> bytes:
     """Return a node of the standard operators, with one output."""
-    named = b"".join(text(NODE_INPUTS, name) for name in inputs)
-    named += text(NODE_OUTPUTS, output) + text(OPERATOR, operator)
+    named = b"".join(string_field(NODE_INPUTS, name) for name in inputs)
+    named += string_field(NODE_OUTPUTS, output) + string_field(OPERATOR, operator)
     for one in sorted(attributes.items()):
-        named += field(ATTRIBUTES, _attribute(*one))
+        named += bytes_field(ATTRIBUTES, _encode_attribute(*one))
     return named

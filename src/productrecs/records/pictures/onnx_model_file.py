@@ -61,7 +61,7 @@ def read_model_file(path: Path, kind: str) -> OnnxModelFile:
     Raises:
         ModelFileError: when it does not match, or is missing.
     """
-    sidecar_fields, digest = read_sidecar(path, kind)
+    sidecar_fields, digest = read_verified_sidecar(path, kind)
     try:
         return _parse_sidecar(path, kind, digest, sidecar_fields)
     except (TypeError, ValueError, KeyError) as error:
@@ -69,7 +69,7 @@ def read_model_file(path: Path, kind: str) -> OnnxModelFile:
         raise ModelFileError(message) from error
 
 
-def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
+def read_verified_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
     """Return a model's sidecar and the verified SHA-256.
 
     Raises:

@@ -66,7 +66,7 @@ def find_or_convert_encoder(folder: Path, package: PackagedFile = LITE0) -> Path
 
 
 def _verify_and_convert(source: Path, target: Path, package: PackagedFile) -> None:
-    model = encoder_model(read_weights(io.BytesIO(package.read_verified(source))))
+    model = build_encoder_model(read_weights(io.BytesIO(package.read_verified(source))))
     sidecar_fields = {
         "kind": EMBEDDER,
         "sha256": hashlib.sha256(model).hexdigest(),
@@ -172,14 +172,14 @@ def _strided_array(numbers: npt.NDArray[Any], tensor: _Tensor) -> npt.NDArray[np
 
 
 # ------------------------------------------------------------ writing
-def encoder_model(weights: Weights) -> bytes:
+def build_encoder_model(weights: Weights) -> bytes:
     """Return the encoder's ONNX model, which averages each of the last feature maps.
 
     Raises:
         ModelFileError: when the weights belong to another network.
     """
     try:
-        return _EncoderGraph(weights).model()
+        return _EncoderGraph(weights).encode_model()
     except (KeyError, ValueError) as error:
         message = f"the weights are of another network: {error!r}"
         raise ModelFileError(message) from error
@@ -194,7 +194,7 @@ class _EncoderGraph:
         self._least = self._graph.add_constant("least", np.zeros((), np.float32))
         self._most = self._graph.add_constant("most", np.full((), 6, np.float32))
 
-    def model(self) -> bytes:
+    def encode_model(self) -> bytes:
         head = "_conv_head"
         last = self._add_clip(
             self._add_convolution("picture", "_conv_stem", "_bn0", stride=2)
@@ -205,7 +205,7 @@ class _EncoderGraph:
         pooled = self._graph.add_node("GlobalAveragePool", [last])
         output = self._graph.add_node("Flatten", [pooled], axis=1)
         length = len(self._weights[f"{head}.weight"])
-        return self._graph.model("picture", SIDE, output, length)
+        return self._graph.encode_model("picture", SIDE, output, length)
 
     def _add_block(self, start: str, name: str, stride: int) -> str:
         last = start

@@ -36,4 +36,4 @@ def convert_pose_network(content: bytes) -> bytes:
     parts.append(graph.add_node("Flatten", [cells], axis=1))
     row = graph.add_node("Concat", parts, axis=1)
     length = LANDMARK_NUMBERS + 1 + MASK_CELLS**2
-    return graph.model("picture", SIDE, row, length)
+    return graph.encode_model("picture", SIDE, row, length)

@@ -57,9 +57,9 @@ class PrintedTextReader:
     def find_boxes(self, pixels: Pixels) -> list[TextBox]:
         """Return the boxes of the lines of text in a photo, the largest first."""
         height, width = pixels.shape[:2]
-        rows, columns = _map_size(height, width)
+        rows, columns = _detector_input_size(height, width)
         small = Image.fromarray(pixels).resize((columns, rows), Image.Resampling.BILINEAR)
-        boxes = find_text_boxes(_run(self._detector, np.asarray(small))[0, 0])
+        boxes = find_text_boxes(_run_model(self._detector, np.asarray(small))[0, 0])
         factors = np.array([width / columns, height / rows])
         return [box.scaled(factors) for box in boxes]
 
@@ -69,10 +69,12 @@ class PrintedTextReader:
         Lines that run upwards, downwards or upside down are read as well.
         """
         picture = Image.fromarray(pixels)
-        lines = [self._read(picture, box) for box in boxes[:_MAX_LINES]]
+        lines = [self._read_turned_if_needed(picture, box) for box in boxes[:_MAX_LINES]]
         return [text for text, confidence in lines if confidence >= _MIN_LINE_SCORE]
 
-    def _read(self, picture: Image.Image, box: TextBox) -> tuple[str, float]:
+    def _read_turned_if_needed(
+        self, picture: Image.Image, box: TextBox
+    ) -> tuple[str, float]:
         if box.height > _TALL * box.width:
             box = box.turned()
         reading = self._read_line(picture, box)
@@ -83,18 +85,20 @@ class PrintedTextReader:
 
     def _read_line(self, picture: Image.Image, box: TextBox) -> tuple[str, float]:
         line = np.asarray(_cut_line(picture, box))
-        text, confidence = decode_ctc(_run(self._recognizer, line)[0], self._characters)
+        text, confidence = decode_ctc(
+            _run_model(self._recognizer, line)[0], self._characters
+        )
         return text.strip(), confidence
 
 
-def _run(session: onnxruntime.InferenceSession, pixels: Pixels) -> Map:
+def _run_model(session: onnxruntime.InferenceSession, pixels: Pixels) -> Map:
     """Return the output for pixels in blue, green, red, from -1 to 1, as it was trained."""
     tensor = pixels[:, :, ::-1].transpose(2, 0, 1)[None].astype(np.float32) / 127.5 - 1
     name = session.get_inputs()[0].name
     return np.asarray(session.run(None, {name: np.ascontiguousarray(tensor)})[0])
 
 
-def _map_size(height: int, width: int) -> tuple[int, int]:
+def _detector_input_size(height: int, width: int) -> tuple[int, int]:
     scale = min(1.0, _DETECTED_SIDE / max(height, width))
     rows, columns = (
         max(_STEP, round(side * scale / _STEP) * _STEP) for side in (height, width)

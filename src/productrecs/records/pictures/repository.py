@@ -37,7 +37,7 @@ from productrecs.storage.sql.store_scoped_repository import StoreScopedRepositor
 from productrecs.storage.sql.tables import pictures, stores
 
 
-def stores_with_due_pictures(connection: sa.Connection, now_ms: int) -> list[StoreId]:
+def stores_with_picture_work(connection: sa.Connection, now_ms: int) -> list[StoreId]:
     """Return the stores with pictures to fetch, to index or to learn from."""
     heads = heads_of_all_stores(
         "catalog_seq",
@@ -236,7 +236,7 @@ class PictureRepository(StoreScopedRepository):
             }
             if outcome.state is PictureState.INDEXED:
                 values |= {"etag": outcome.etag, "modified": outcome.modified}
-            values |= _descriptor_values(outcome, seq)
+            values |= _descriptor_columns(outcome, seq)
             self._update_rows(
                 pictures,
                 columns.number == outcome.number,
@@ -244,7 +244,7 @@ class PictureRepository(StoreScopedRepository):
                 **values,
             )
 
-    def requeue_other_embedders(self, embedder: str, now_ms: int) -> None:
+    def requeue_not_described_by(self, embedder: str, now_ms: int) -> None:
         """Schedule a fetch of indexed pictures that this embedder has not described."""
         columns = pictures.c
         self._update_rows(
@@ -301,7 +301,7 @@ class PictureRepository(StoreScopedRepository):
         )
         return [DescribedItem(*row) for row in self._connection.execute(query)]
 
-    def count_other_embedders(self, embedder: str) -> int:
+    def count_waiting_for_embedder(self, embedder: str) -> int:
         """Return how many pictures of other embedders wait for this one, or their host."""
         query = sa.select(sa.func.count()).where(
             pictures.c.store_id == self._store_id,
@@ -344,7 +344,7 @@ class PictureRepository(StoreScopedRepository):
         )
         return int(self._connection.execute(query).scalar_one())
 
-    def delete_descriptors(self, embedder: str, numbers: range) -> None:
+    def delete_spare_descriptors(self, embedder: str, numbers: range) -> None:
         """Delete what an embedder has described, where another has described it too."""
         columns = pictures.c
         rows = pictures.update().where(
@@ -385,7 +385,7 @@ class PictureRepository(StoreScopedRepository):
             for number, data in self._connection.execute(query):
                 yield int(number), unpack_descriptor(data)
 
-    def serve(self, visual_id: str | None, seq: int) -> None:
+    def set_serving_model(self, visual_id: str | None, seq: int) -> None:
         """Set the serving visual model, which covers picture changes up to `seq`.
 
         A store without pictures has none.
@@ -414,7 +414,7 @@ class PictureRepository(StoreScopedRepository):
         count_by_state = dict(tuple(row) for row in self._connection.execute(query))
         return PictureCounts(*(int(count_by_state.get(state, 0)) for state in _STATE_ORDER))
 
-    def most_frequent_failure(self) -> str | None:
+    def most_frequent_failure_reason(self) -> str | None:
         """Return the most frequent reason of failed pictures; None without any."""
         columns, number = pictures.c, sa.func.count()
         query = (
@@ -493,7 +493,7 @@ def _descriptor_by(embedder: str) -> sa.ColumnElement[Any]:
     return sa.case((is_first, columns.descriptor), else_=columns.other_descriptor)
 
 
-def _descriptor_values(outcome: PictureFetchOutcome, seq: int) -> dict[str, Any]:
+def _descriptor_columns(outcome: PictureFetchOutcome, seq: int) -> dict[str, Any]:
     """Return the columns that new descriptors change.
 
     `seq` stays where only a descriptor of the same file is added: vectors of the other

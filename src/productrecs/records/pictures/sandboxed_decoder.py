@@ -109,9 +109,7 @@ class SandboxedDecoder:
             self._request(request, data, PictureDescriptor).descriptor, np.uint8
         )
 
-    def describe_with_regions(
-        self, data: bytes, *, own: bool = False
-    ) -> "PhotoDescriptors":
+    def describe_photo(self, data: bytes, *, own: bool = False) -> "PhotoDescriptors":
         """Return the descriptors of a photo: of the whole, and of its likeliest regions.
 
         With `own` they are ours, even if the operator
@@ -156,7 +154,7 @@ class SandboxedDecoder:
             for region in reply.regions
         ]
 
-    def reencode(self, data: bytes) -> tuple[bytes, int, int]:
+    def reencode_as_jpeg(self, data: bytes) -> tuple[bytes, int, int]:
         """Return a picture as a new JPEG of at most 1,600 pixels a side, and its size.
 
         It is upright, with a white background if transparent, and without metadata.

@@ -42,7 +42,7 @@ class SsdDetector:
         self._is_product = np.array([one not in _NO_PRODUCTS for one in model.labels])
         self._is_person = np.array([one == _PERSON for one in model.labels])
 
-    def find_boxes(self, pixels: Pixels) -> list[tuple[tuple[float, ...], str]]:
+    def find_things(self, pixels: Pixels) -> list[tuple[tuple[float, ...], str]]:
         """Return boxes as fractions of the picture with their labels, the surest first.
 
         Of boxes that overlap, whatever they are called, the surest remains. People,

@@ -57,4 +57,4 @@ def convert_ssd_network(content: bytes) -> bytes:
     rows = graph.add_node("Concat", [network.output(_BOXES), scores], axis=2)
     numbers = graph.add_node("Flatten", [rows], axis=1)
     length = ANCHORS * (BOX_NUMBERS + len(LABELS))
-    return graph.model("picture", SIDE, numbers, length)
+    return graph.encode_model("picture", SIDE, numbers, length)

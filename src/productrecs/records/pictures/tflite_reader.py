@@ -35,17 +35,17 @@ class FlatbufferTable:
 
     def integer(self, field: int, kind: str = "<i", default: int = 0) -> int:
         """Return an integer field, of struct's format `kind`."""
-        at = self._position(field)
+        at = self._field_position(field)
         return default if at is None else _integer(kind, self._content, at)
 
     def table(self, field: int) -> "FlatbufferTable | None":
         """Return the table that a field refers to, if it is set."""
-        at = self._position(field)
+        at = self._field_position(field)
         return None if at is None else FlatbufferTable(self._content, self._reference(at))
 
     def tables(self, field: int) -> list["FlatbufferTable"]:
         """Return a list of tables."""
-        at, count = self._vector(field)
+        at, count = self._vector_start_and_length(field)
         return [
             FlatbufferTable(self._content, self._reference(at + 4 * index))
             for index in range(count)
@@ -53,15 +53,15 @@ class FlatbufferTable:
 
     def integers(self, field: int) -> list[int]:
         """Return a list of 32-bit integers."""
-        at, count = self._vector(field)
+        at, count = self._vector_start_and_length(field)
         return list(struct.unpack_from(f"<{count}i", self._content, at))
 
     def bytes(self, field: int) -> bytes:
         """Return a list of bytes."""
-        at, count = self._vector(field)
+        at, count = self._vector_start_and_length(field)
         return self._content[at : at + count]
 
-    def _position(self, field: int) -> int | None:
+    def _field_position(self, field: int) -> int | None:
         entry = 4 + 2 * field
         if entry >= self._field_bytes:
             return None
@@ -71,8 +71,8 @@ class FlatbufferTable:
     def _reference(self, at: int) -> int:
         return at + _integer("<I", self._content, at)
 
-    def _vector(self, field: int) -> tuple[int, int]:
-        at = self._position(field)
+    def _vector_start_and_length(self, field: int) -> tuple[int, int]:
+        at = self._field_position(field)
         if at is None:
             return 0, 0
         start = self._reference(at)
@@ -107,13 +107,13 @@ def read_lite_model(content: bytes) -> TfliteModel:
         ValueError: when it is not such a file.
     """
     try:
-        return _read(content)
+        return _read_lite_model(content)
     except (struct.error, IndexError, KeyError) as error:
         message = f"not a TensorFlow Lite file: {error!r}"
         raise ValueError(message) from error
 
 
-def _read(content: bytes) -> TfliteModel:
+def _read_lite_model(content: bytes) -> TfliteModel:
     model = FlatbufferTable(content, _integer("<I", content, 0))
     codes = [
         max(code.integer(_OLD_CODE, "<b"), code.integer(_CODE))

@@ -48,35 +48,35 @@ class TfliteConverter:
         self._reshaped = set[int]()
         self._constant_count = 0
         for operator in model.operators:
-            self._convert(operator)
+            self._write_operator(operator)
 
     def output(self, index: int) -> str:
         """Return the name of the network's output with this place among its outputs."""
         return self._names[self._model.outputs[index]]
 
-    def _convert(self, operator: TfliteOperator) -> None:
+    def _write_operator(self, operator: TfliteOperator) -> None:
         (output,) = operator.outputs
         first = operator.inputs[0]
         if operator.code == _DEQUANTIZE:
             self._arrays[output] = self._arrays[first].astype(np.float32)
             return
         convert = {
-            _ADD: self._add,
-            _CONCATENATE: self._concatenate,
-            _CONV: self._convolve,
-            _DEPTHWISE: self._convolve,
-            _LOGISTIC: self._apply_sigmoid,
-            _MAX_POOL: self._pool,
-            _RESHAPE: self._reshape,
-            _RESIZE: self._resize,
-            _PAD: self._pad,
+            _ADD: self._write_addition,
+            _CONCATENATE: self._write_concatenation,
+            _CONV: self._write_convolution,
+            _DEPTHWISE: self._write_convolution,
+            _LOGISTIC: self._write_sigmoid,
+            _MAX_POOL: self._write_max_pooling,
+            _RESHAPE: self._write_reshape,
+            _RESIZE: self._write_resize,
+            _PAD: self._write_padding,
         }.get(operator.code)
         if convert is None:
             message = f"operator {operator.code} of TensorFlow Lite is not known here"
             raise ValueError(message)
         self._names[output] = convert(operator)
 
-    def _convolve(self, operator: TfliteOperator) -> str:
+    def _write_convolution(self, operator: TfliteOperator) -> str:
         source, weights, bias = operator.inputs
         options = _options(operator)
         kernel = self._arrays[weights]
@@ -100,19 +100,19 @@ class TfliteConverter:
             kernel_shape=kernel.shape[2:],
             **attributes,
         )
-        return self._activate(result, activation)
+        return self._write_activation(result, activation)
 
-    def _add(self, operator: TfliteOperator) -> str:
+    def _write_addition(self, operator: TfliteOperator) -> str:
         result = self._graph.add_node(
             "Add", [self._names[number] for number in operator.inputs]
         )
         options = operator.options
-        return self._activate(result, options.integer(0, "<b") if options else 0)
+        return self._write_activation(result, options.integer(0, "<b") if options else 0)
 
-    def _apply_sigmoid(self, operator: TfliteOperator) -> str:
+    def _write_sigmoid(self, operator: TfliteOperator) -> str:
         return self._graph.add_node("Sigmoid", [self._names[operator.inputs[0]]])
 
-    def _pool(self, operator: TfliteOperator) -> str:
+    def _write_max_pooling(self, operator: TfliteOperator) -> str:
         options = _options(operator)
         return self._graph.add_node(
             "MaxPool",
@@ -122,7 +122,7 @@ class TfliteConverter:
             strides=_strides(options),
         )
 
-    def _reshape(self, operator: TfliteOperator) -> str:
+    def _write_reshape(self, operator: TfliteOperator) -> str:
         source, name = operator.inputs[0], self._names[operator.inputs[0]]
         (output,) = operator.outputs
         if source not in self._reshaped:
@@ -131,7 +131,7 @@ class TfliteConverter:
         shape = self._add_constant(np.array(self._model.shapes[output], np.int64))
         return self._graph.add_node("Reshape", [name, shape])
 
-    def _concatenate(self, operator: TfliteOperator) -> str:
+    def _write_concatenation(self, operator: TfliteOperator) -> str:
         if not self._reshaped.issuperset(operator.inputs):
             message = "a concatenation of maps is not known here"
             raise ValueError(message)
@@ -139,7 +139,7 @@ class TfliteConverter:
         names = [self._names[number] for number in operator.inputs]
         return self._graph.add_node("Concat", names, axis=_options(operator).integer(_AXIS))
 
-    def _resize(self, operator: TfliteOperator) -> str:
+    def _write_resize(self, operator: TfliteOperator) -> str:
         source, options = operator.inputs[0], _options(operator)
         if options.integer(_ALIGN_CORNERS, "<b"):
             mode = "align_corners"
@@ -154,13 +154,13 @@ class TfliteConverter:
             "Resize", inputs, coordinate_transformation_mode=mode, mode="linear"
         )
 
-    def _pad(self, operator: TfliteOperator) -> str:
+    def _write_padding(self, operator: TfliteOperator) -> str:
         source, amounts = operator.inputs
         pairs = self._arrays[amounts].astype(np.int64)[list(_CHANNELS_FIRST)]
         pads = self._add_constant(np.concatenate([pairs[:, 0], pairs[:, 1]]))
         return self._graph.add_node("Pad", [self._names[source], pads])
 
-    def _activate(self, name: str, activation: int) -> str:
+    def _write_activation(self, name: str, activation: int) -> str:
         if activation == _NO_ACTIVATION:
             return name
         if activation == _RELU:

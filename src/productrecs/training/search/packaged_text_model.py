@@ -38,12 +38,12 @@ from productrecs.records.pictures.onnx_graph_writer import (
     SHAPE,
     TENSOR_NAME,
     TENSORS,
-    field,
-    node,
-    number,
+    bytes_field,
+    encode_node,
+    encode_tensor_head,
+    integer_field,
     read_protobuf_fields,
-    tensor_head,
-    text,
+    string_field,
     write_model_file,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
@@ -139,11 +139,11 @@ class _NetworkRewriter:
             if operation.output not in scaled and operation.output not in dropped
             for content in self._rewrite_node(operation, scaled)
         ]
-        graph = b"".join(field(NODES, content) for content in rewritten)
+        graph = b"".join(bytes_field(NODES, content) for content in rewritten)
         graph += self._write_initializers(rewritten)
         for key, part in self._graph:
             if key in {GRAPH_NAME, INPUTS, OUTPUTS}:
-                graph += field(key, bytes(_as_bytes(part)))
+                graph += bytes_field(key, bytes(_as_bytes(part)))
         return self._assemble_model(graph), bytes(self._weights)
 
     def _parts(self, field_number: int) -> Iterator[memoryview]:
@@ -193,7 +193,7 @@ class _NetworkRewriter:
         names = f"{scaled.weights}_blocks", f"{scaled.scales}_blocks"
         self._added[names[0]] = unsigned.T.reshape(output_size, blocks, _BLOCK)
         self._added[names[1]] = np.repeat(scales.T.astype(np.float32), blocks, axis=1)
-        return text(DOMAIN, _CONTRIBUTED) + node(
+        return string_field(DOMAIN, _CONTRIBUTED) + encode_node(
             "MatMulNBits",
             (operation.inputs[0], *names),
             operation.output,
@@ -214,10 +214,10 @@ class _NetworkRewriter:
         rows, numbers, factors = (
             f"{operation.output}_{end}" for end in ("q", "f", "scale")
         )
-        yield node("Gather", (scaled.weights, operation.inputs[1]), rows, axis=0)
-        yield node("Cast", (rows,), numbers, to=_FLOAT)
-        yield node("Gather", (scaled.scales, operation.inputs[1]), factors, axis=0)
-        yield node("Mul", (numbers, factors), operation.output)
+        yield encode_node("Gather", (scaled.weights, operation.inputs[1]), rows, axis=0)
+        yield encode_node("Cast", (rows,), numbers, to=_FLOAT)
+        yield encode_node("Gather", (scaled.scales, operation.inputs[1]), factors, axis=0)
+        yield encode_node("Mul", (numbers, factors), operation.output)
 
     def _write_initializers(self, nodes: Sequence[bytes]) -> bytes:
         """Return the arrays that nodes take; large ones are put into the second file."""
@@ -231,14 +231,14 @@ class _NetworkRewriter:
                 continue
             is_large = len(tensor.content) > _INSIDE
             content = self._move_to_weights_file(name, tensor) if is_large else bytes(part)
-            written += field(TENSORS, content)
+            written += bytes_field(TENSORS, content)
         for name, array in self._added.items():
             kind = _UINT8 if array.dtype == np.uint8 else _FLOAT
             numbers = np.ascontiguousarray(array).tobytes()
             outside = self._move_to_weights_file(
                 name, _OnnxInitializer(kind, array.shape, numbers)
             )
-            written += field(TENSORS, outside)
+            written += bytes_field(TENSORS, outside)
         return bytes(written)
 
     def _move_to_weights_file(self, name: str, tensor: _OnnxInitializer) -> bytes:
@@ -249,22 +249,24 @@ class _NetworkRewriter:
             "length": str(len(tensor.content)),
         }
         self._weights += tensor.content
-        content = tensor_head(name, tensor.kind, tensor.shape) + number(LOCATION, 1)
+        content = encode_tensor_head(name, tensor.kind, tensor.shape) + integer_field(
+            LOCATION, 1
+        )
         for key, value in place.items():
-            content += field(OUTSIDE, text(1, key) + text(2, value))
+            content += bytes_field(OUTSIDE, string_field(1, key) + string_field(2, value))
         return content
 
     def _assemble_model(self, graph: bytes) -> bytes:
         model = bytearray()
         for key, part in self._model:
             if key == GRAPH:
-                model += field(GRAPH, graph)
+                model += bytes_field(GRAPH, graph)
             elif isinstance(part, int):
-                model += number(key, part)
+                model += integer_field(key, part)
             elif key == OPERATOR_SETS:
-                model += field(key, bytes(part))
-        contributed = text(1, _CONTRIBUTED) + number(2, 1)  # version 1
-        return bytes(model + field(OPERATOR_SETS, contributed))
+                model += bytes_field(key, bytes(part))
+        contributed = string_field(1, _CONTRIBUTED) + integer_field(2, 1)  # version 1
+        return bytes(model + bytes_field(OPERATOR_SETS, contributed))
 
 
 def _parse_node(content: memoryview) -> _OnnxNode:

@@ -21,7 +21,7 @@ from productrecs.engines.text.semantic_space import Vectors, quantize, unit_rows
 from productrecs.records.pictures.onnx_model_file import (
     ModelFileError,
     open_session,
-    read_sidecar,
+    read_verified_sidecar,
 )
 from productrecs.training.search.row_file import RowFile
 from productrecs.training.search.word_pieces import WordPieceTokenizer
@@ -61,7 +61,7 @@ class TextModel:
         Raises:
             ModelFileError: when they differ, or the runtime is not installed.
         """
-        sidecar_fields, digest = read_sidecar(path, TEXT_EMBEDDER)
+        sidecar_fields, digest = read_verified_sidecar(path, TEXT_EMBEDDER)
         tokenizer = path.with_name(str(sidecar_fields.get("tokenizer", "tokenizer.json")))
         _check_tokenizer_hash(tokenizer, sidecar_fields)
         pooling = sidecar_fields.get("pooling", "mean")

@@ -227,7 +227,7 @@ def _serve(
     try:
         with database.transaction(synced=False) as transaction:
             repository = PictureRepository(transaction, store_id)
-            repository.serve(visual_id, progress.picture_seq)
+            repository.set_serving_model(visual_id, progress.picture_seq)
             if learned_seq is not None:
                 repository.record_learned(learned_seq)
     except StoreDeletedError:
@@ -237,7 +237,7 @@ def _serve(
 
 def _has_described_nearly_all(repository: PictureRepository, embedder: str) -> bool:
     described = repository.count_described(embedder)
-    return repository.count_other_embedders(embedder) <= _FEW_OTHERS * described
+    return repository.count_waiting_for_embedder(embedder) <= _FEW_OTHERS * described
 
 
 def _remove_models_except_served_and_newest_other(
@@ -286,7 +286,9 @@ def _record_no_pictures(
     """Record that there is nothing to learn from, so that it is not due again."""
     if progress.picture_seq > progress.visual_seq:
         with database.transaction(synced=False) as transaction:
-            PictureRepository(transaction, store_id).serve(None, progress.picture_seq)
+            PictureRepository(transaction, store_id).set_serving_model(
+                None, progress.picture_seq
+            )
 
 
 def _record_learned(

@@ -73,6 +73,6 @@ def _delete_descriptors(database: Database, store_id: StoreId, embedder: str) ->
         last = PictureRepository(connection, store_id).last_number()
     for start in range(0, last + 1, _BATCH):
         with database.transaction(synced=False) as transaction:
-            PictureRepository(transaction, store_id).delete_descriptors(
+            PictureRepository(transaction, store_id).delete_spare_descriptors(
                 embedder, range(start, start + _BATCH)
             )

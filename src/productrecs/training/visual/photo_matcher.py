@@ -119,7 +119,7 @@ class PhotoMatcher:
         gives its most similar item before any gives a second one; in an upright photo, such
         as of a person, use visual similarity only, if it also prefers a region.
         """
-        photo_descriptors = self._viewer.describe_with_regions(photo, own=self._is_own)
+        photo_descriptors = self._viewer.describe_photo(photo, own=self._is_own)
         model = self._pictures.model
         identical_items = model.items_with_digest(file_digest(photo), visible)
         lists = [RankedItems(identical_items, np.ones(len(identical_items), np.float32))]

@@ -97,7 +97,7 @@ def _picture_counts_and_failure(visit: Visit) -> dict[str, Any]:
         pictures = PictureRepository(connection, visit.store.store_id)
         return {
             "pictures": pictures.counts(),
-            "usual_failure": pictures.most_frequent_failure(),
+            "usual_failure": pictures.most_frequent_failure_reason(),
         }
 
 

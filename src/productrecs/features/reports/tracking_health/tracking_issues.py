@@ -69,7 +69,7 @@ def find_tracking_issues(
         times, products = repository.event_times(), repository.unknown_products()
         shares = repository.uncounted_records()
         pictures = PictureRepository(connection, store.store_id)
-        counts, failure = pictures.counts(), pictures.most_frequent_failure()
+        counts, failure = pictures.counts(), pictures.most_frequent_failure_reason()
         refused = dict(health.refused_identity_counts(now_ms - DAY_MS))
     issues = list(_identity_issues(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)

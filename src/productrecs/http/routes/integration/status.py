@@ -110,7 +110,7 @@ def _status_fields_without_activity(
         connection_of_shop = ShopConnectionRepository(connection, store_id).find()
         jobs = count_jobs_by_state(connection, store_id)
         pictures = PictureRepository(connection, store_id)
-        picture_counts, failure = pictures.counts(), pictures.most_frequent_failure()
+        picture_counts, failure = pictures.counts(), pictures.most_frequent_failure_reason()
         item_count, last_change_ms = catalog.size(), catalog.last_changed_at()
     trained_ms = None if model is None else model.trained_at
     return {
