@@ -25,7 +25,7 @@ from demo_store.generator import (
 from demo_store.picture_indexing import (
     index_in_own_process,
     list_unindexed_pictures,
-    queue_pictures,
+    queue_pictures_without_fetch,
 )
 from demo_store.placements import create_placements
 from demo_store.publish_looks import publish_looks_and_set_title
@@ -162,7 +162,7 @@ def demo(
         are_pictures_indexed = not list_unindexed_pictures(services, shop.store)
 
     def announce(_settings: Settings, address: str) -> None:
-        print_access(shop, address, settings)
+        print_access_and_first_store_link(shop, address, settings)
         if not are_pictures_indexed:
             click.echo("Search by photo and similar products follow within a minute.")
             process.enter_context(index_in_own_process(settings.data))
@@ -206,7 +206,9 @@ def prepare_store_and_reset_access(services: Services) -> DemoStoreWithKey:
     return DemoStoreWithKey(store, secret, *_reset_login(services, store))
 
 
-def print_access(shop: DemoStoreWithKey, address: str, settings: Settings) -> None:
+def print_access_and_first_store_link(
+    shop: DemoStoreWithKey, address: str, settings: Settings
+) -> None:
     """Print the demo's addresses, its keys, an example call and a link to a first store."""
     query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
     click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
@@ -228,7 +230,7 @@ def _create_demo_store(services: Services) -> DemoStoreWithKey:
     store, secret = register_store(services.database, registration, services.clock)
     folder = pictures_folder(services.settings.data)
     with draw_in_background(folder, LOOK_PICTURES):
-        _generate_and_import_history(services, store)
+        _generate_import_and_train(services, store)
     _print_step("measuring search")
     _measure_search(services, store)
     _mark_complete(services, store)
@@ -255,7 +257,7 @@ def _reset_login(services: Services, store: Store) -> tuple[str, str]:
     return owner.email or DOMAIN, password
 
 
-def _generate_and_import_history(services: Services, store: Store) -> None:
+def _generate_import_and_train(services: Services, store: Store) -> None:
     """Import a year of data through the same code as any merchant's data."""
     _print_step("inventing products and a year of shoppers")
     shop = generate_demo_store(
@@ -265,7 +267,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
     )
     _print_step("importing products")
     import_items(services.imports, store, _json_lines_source(shop.items))
-    queue_pictures(services, store)
+    queue_pictures_without_fetch(services, store)
     _print_step("importing visits")
     _import_events(services, store, shop.events)
     _print_step("importing orders")
@@ -277,7 +279,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
         services.clock(),
     )
     returned_rows = [row for row in shop.order_rows if int(row["quantity"]) < 0]
-    history.run(io.BytesIO(_csv_bytes(returned_rows)))
+    history.run(io.BytesIO(_order_csv_bytes(returned_rows)))
     _print_step("counting searches")
     _store_search_counts_and_holdout(services, store, shop)
     _print_step("learning from a year")
@@ -380,7 +382,7 @@ def _json_lines_source(rows: Iterable[Mapping[str, object]]) -> ImportSource:
     return ImportSource(io.BytesIO(content), ".jsonl", len(content))
 
 
-def _csv_bytes(rows: Sequence[Mapping[str, str]]) -> bytes:
+def _order_csv_bytes(rows: Sequence[Mapping[str, str]]) -> bytes:
     text = io.StringIO()
     writer = CsvWriter(text, ORDER_COLUMNS)
     for row in rows:

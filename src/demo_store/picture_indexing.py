@@ -62,7 +62,7 @@ def index_in_own_process(data: Path) -> Iterator[None]:
                 os.killpg(process.pid, signal.SIGTERM)
 
 
-def queue_pictures(services: Services, store: Store) -> None:
+def queue_pictures_without_fetch(services: Services, store: Store) -> None:
     """Queue the picture of every product, so that the service fetches none."""
     while not queue_pictures_of_changed_items(
         services.database, store.store_id, _QUEUED_MS
@@ -76,10 +76,12 @@ def list_unindexed_pictures(services: Services, store: Store) -> list[DuePicture
         return PictureRepository(connection, store.store_id).due_pictures(_QUEUED_MS, _ALL)
 
 
-def index_pictures(services: Services, store: Store, pictures: PictureFileCache) -> None:
+def index_pictures_and_build_model(
+    services: Services, store: Store, pictures: PictureFileCache
+) -> None:
     """Index the picture of every product, and build the visual model."""
     database, now_ms = services.database, services.clock()
-    queue_pictures(services, store)
+    queue_pictures_without_fetch(services, store)
     model = services.find_or_convert_picture_model()
     embedding = choose_embedding(model)
     with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:
@@ -126,7 +128,7 @@ def _draw_and_index(data: Path) -> None:
     with draw_in_background(folder, CARDS):
         pass
     with open_services_as_owner(data) as services:
-        index_pictures(
+        index_pictures_and_build_model(
             services, find_store(services.database, DOMAIN), PictureFileCache(folder)
         )
 

@@ -93,7 +93,7 @@ class ShopperSimulation:
 
     def buy_bundle(self, bundle: DemoBundle) -> None:
         """Simulate a shopper who buys most of a bundle."""
-        products = self._draw_products(bundle.item_probabilities)
+        products = self._sample_products(bundle.item_probabilities)
         if products:
             day = self._history.random_day(bundle.season)
             buyer = self._history.shoppers.draw_buyer_for_shelf(
@@ -120,7 +120,7 @@ class ShopperSimulation:
         buyer = self._history.shoppers.draw_buyer_for_shelf(shelf, self._rng)
         day = self._rng.uniform(0.0, 0.8) * len(self._history.days)
         while buyer.customer and day < len(self._history.days):
-            products = self._draw_products(repeat_purchase.item_probabilities)
+            products = self._sample_products(repeat_purchase.item_probabilities)
             if products and self._draw_true(0.15):
                 products.append(self._draw_from_preferred_shelf(buyer, int(day)))
             self._simulate_purchase(buyer, int(day), products)
@@ -145,7 +145,7 @@ class ShopperSimulation:
             visit.add_to_cart(viewed, 1, viewed.price)
         if visit.tempted and self._draw_true(0.4):
             visit.sign_in()
-            self._check_out(visit, ())
+            self._record_checkout(visit, ())
         self._history.add_visit(visit)
 
     def visit_look(self) -> None:
@@ -168,7 +168,7 @@ class ShopperSimulation:
             self._react_to_cards(visit, cards)
         if visit.tempted and self._draw_true(0.5):
             visit.sign_in()
-            self._check_out(visit, ())
+            self._record_checkout(visit, ())
         self._history.add_visit(visit)
 
     def return_some_items(self) -> None:
@@ -185,7 +185,7 @@ class ShopperSimulation:
     def _draw_true(self, probability: float) -> bool:
         return happens_with_probability(probability, self._rng)
 
-    def _draw_products(
+    def _sample_products(
         self, item_probabilities: Sequence[tuple[str, float]]
     ) -> list[DemoProduct]:
         return [
@@ -259,7 +259,9 @@ class ShopperSimulation:
     def _simulate_purchase(
         self, buyer: Shopper, day: int, products: Sequence[DemoProduct]
     ) -> None:
-        lines = tuple(self._draw_line(product) for product in _without_duplicates(products))
+        lines = tuple(
+            self._draw_basket_line(product) for product in _without_duplicates(products)
+        )
         if not lines:
             return
         at_ms = self._history.random_time(day)
@@ -295,10 +297,10 @@ class ShopperSimulation:
                 cards += in_cart
         self._react_to_cards(visit, cards)
         visit.sign_in()
-        self._check_out(visit, lines)
+        self._record_checkout(visit, lines)
         self._history.add_visit(visit)
 
-    def _check_out(self, visit: SimulatedVisit, lines: Sequence[BasketLine]) -> None:
+    def _record_checkout(self, visit: SimulatedVisit, lines: Sequence[BasketLine]) -> None:
         products = [line.product for line in lines]
         added = _without_duplicates([*products, *visit.tempted])[len(products) :]
         basket = (*lines, *(BasketLine(product, 1, product.price) for product in added))
@@ -340,7 +342,7 @@ class ShopperSimulation:
             if is_added or is_clicked:
                 return
 
-    def _draw_line(self, product: DemoProduct) -> BasketLine:
+    def _draw_basket_line(self, product: DemoProduct) -> BasketLine:
         price = product.price
         if self._draw_true(BARGAIN):
             price = round(price * BARGAIN_PRICE, 2)

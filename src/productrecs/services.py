@@ -289,7 +289,7 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
         models=settings.data / "models",
         system_clock=clock,
         snapshots=_snapshot_cache(settings),
-        backups=backup_place(settings),
+        backups=backup_object_store(settings),
     )
 
 
@@ -315,7 +315,7 @@ def build_eraser(services: Services) -> ShopperEraser:
     )
 
 
-def backup_place(settings: Settings) -> ObjectStore | None:
+def backup_object_store(settings: Settings) -> ObjectStore | None:
     """Return where scheduled backups are; None without PRODUCTRECS_BACKUP.
 
     Raises:

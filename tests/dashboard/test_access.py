@@ -270,11 +270,11 @@ def test_a_login_costs_the_same_hashes_whatever_the_name_has(
         users.set_email(users.all()[0].user_id, email)
     verified: list[str | None] = []
 
-    def is_password(password_hash: str | None, password: str) -> bool:
+    def is_correct_password(password_hash: str | None, password: str) -> bool:
         verified.append(password_hash)
-        return passwords.is_password(password_hash, password)
+        return passwords.is_correct_password(password_hash, password)
 
-    monkeypatch.setattr(login_and_sessions, "is_password", is_password)
+    monkeypatch.setattr(login_and_sessions, "is_correct_password", is_correct_password)
     work, replies = [], []
     for name in (email, f"owner@{twin.domain}", store.domain, "nobody@nowhere.example"):
         for password in ("wrong password", PASSWORD):

@@ -8,9 +8,9 @@ import pytest
 
 from demo_store.looks import LOOKS
 from demo_store.picture_indexing import (
-    index_pictures,
+    index_pictures_and_build_model,
     list_unindexed_pictures,
-    queue_pictures,
+    queue_pictures_without_fetch,
 )
 from demo_store.publish_looks import publish_looks_and_set_title
 from demo_store.storefront.picture_files import PictureFileCache
@@ -62,11 +62,13 @@ def store(services: Services) -> Store:
 def test_every_picture_is_seen_and_none_is_ever_fetched(
     services: Services, store: Store
 ) -> None:
-    queue_pictures(services, store)
+    queue_pictures_without_fetch(services, store)
     assert len(list_unindexed_pictures(services, store)) == len(SHOWN)
     assert _due(services, store) == []
 
-    index_pictures(services, store, PictureFileCache(services.settings.data / "drawn"))
+    index_pictures_and_build_model(
+        services, store, PictureFileCache(services.settings.data / "drawn")
+    )
 
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)

@@ -13,7 +13,7 @@ from productrecs.processes.process_slot_and_shared_memory import (
     PeerConnectionCounts,
     ProcessSlot,
     SharedMemory,
-    metrics_folder,
+    create_metrics_folder,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def test_only_other_processes_that_are_ready_count_as_peers() -> None:
 
 
 def test_the_folder_of_metrics_goes_with_its_service() -> None:
-    with metrics_folder() as folder:
+    with create_metrics_folder() as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
 
     assert not folder.exists()

@@ -15,7 +15,7 @@ from demo_store import command
 from demo_store.departments import DEPARTMENTS
 from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
-from demo_store.picture_indexing import index_pictures
+from demo_store.picture_indexing import index_pictures_and_build_model
 from demo_store.pictures.colours import COLOURS
 from demo_store.storefront.picture_files import PictureFileCache, pictures_folder
 from productrecs.features.attribution.attributor import Attributor
@@ -63,7 +63,9 @@ def _make_demo(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(command, "draw_in_background", lambda *_: contextlib.nullcontext())
         store = command.prepare_store_and_reset_access(services).store
-    index_pictures(services, store, PictureFileCache(pictures_folder(folder)))
+    index_pictures_and_build_model(
+        services, store, PictureFileCache(pictures_folder(folder))
+    )
     Attributor(services.database, services.touchpoint_folder).catch_up(store)
     compute_and_store_segments(services.database, store, services.clock())
     services.close()

@@ -130,7 +130,7 @@ def turn_on(database: Database, store: Store) -> None:
     with database.transaction() as transaction:
         users = UserRepository(transaction, store.store_id)
         subscriptions = MailSubscriptionRepository(transaction, store.store_id)
-        subscriptions.subscribe(users.all()[0].user_id, MailTopic.STOCK, is_on=True)
+        subscriptions.set_subscription(users.all()[0].user_id, MailTopic.STOCK, is_on=True)
 
 
 def test_a_product_to_order_is_mailed_once_and_the_next_one_too(
@@ -224,7 +224,9 @@ def test_an_alarm_is_mailed_once_to_those_who_asked_for_it(
             users = UserRepository(transaction, store.store_id)
             owner = next(one for one in users.all() if one.role is Role.OWNER)
             subscriptions = MailSubscriptionRepository(transaction, store.store_id)
-            subscriptions.subscribe(owner.user_id, MailTopic.SEARCH_RELEVANCE, is_on=True)
+            subscriptions.set_subscription(
+                owner.user_id, MailTopic.SEARCH_RELEVANCE, is_on=True
+            )
         sent.append(mail_search_alarm(services, store, 2_000))
         sent.append(mail_search_alarm(services, store, 2_001))
         services.close()

@@ -175,7 +175,7 @@ def installation(
         with services.database.transaction() as transaction:
             users = UserRepository(transaction, store.store_id)
             subscriptions = MailSubscriptionRepository(transaction, store.store_id)
-            subscriptions.subscribe(
+            subscriptions.set_subscription(
                 users.all()[0].user_id, MailTopic.SCHEDULED_FEED, is_on=True
             )
         yield found

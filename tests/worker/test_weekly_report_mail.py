@@ -67,7 +67,7 @@ class Shop:
         """Turn a user's report on now."""
         with self.services.database.transaction() as transaction:
             mails = MailSubscriptionRepository(transaction, self.store.store_id)
-            mails.subscribe(user_id, MailTopic.WEEKLY_REPORT, is_on=True)
+            mails.set_subscription(user_id, MailTopic.WEEKLY_REPORT, is_on=True)
             mails.record_weekly_report(user_id, self.now_ms)
 
     def due_at(self, moment: datetime) -> int:

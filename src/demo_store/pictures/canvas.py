@@ -85,7 +85,7 @@ class Canvas:
             if shape.tone == "backdrop":
                 continue
             shifted = [((x + 1.2) * scale, (y + 1.8) * scale) for x, y in shape.points]
-            _trace(pen, shifted, shape.width * scale)
+            _fill_or_stroke(pen, shifted, shape.width * scale)
         shadow = shadow.filter(ImageFilter.GaussianBlur(1.6 * scale))
         shadow = shadow.resize(self._size, Image.Resampling.BILINEAR)
         shadow_colour = Image.new("RGB", self._size, blend(self._ground, BLACK, 0.72))
@@ -100,7 +100,7 @@ class Canvas:
         left, top, right, bottom = edges
         area = Image.new("L", (right - left, bottom - top))
         shifted = [(x - left, y - top) for x, y in points]
-        _trace(ImageDraw.Draw(area), shifted, width)
+        _fill_or_stroke(ImageDraw.Draw(area), shifted, width)
         colour = tone_colour(shape.tone, drawing.colour, self._ground)
         painted = area.point(_as_glass) if shape.tone == "glass" else area
         self._image.paste(colour, edges, painted)
@@ -141,7 +141,9 @@ class Canvas:
             y += step
 
 
-def _trace(pen: ImageDraw.ImageDraw, points: Sequence[Point], width: float) -> None:
+def _fill_or_stroke(
+    pen: ImageDraw.ImageDraw, points: Sequence[Point], width: float
+) -> None:
     if not width:
         pen.polygon(points, fill=255)
         return

@@ -52,7 +52,7 @@ def _grain(width: float, height: float) -> Iterator[Stroke]:
         yield (width * (0.07 * (row % 4)), y), (width * (0.9 - 0.09 * (row % 3)), y + 0.7)
 
 
-def _check(width: float, height: float) -> Iterator[Stroke]:
+def _checkered(width: float, height: float) -> Iterator[Stroke]:
     for y in _positions(height, 12.0):
         yield (0, y), (width, y)
     for x in _positions(width, 12.0):
@@ -96,8 +96,8 @@ _PATTERNS: Final[Mapping[str, tuple[Strokes, float, float]]] = MappingProxyType(
         "weave": (_weave, 0.8, 0.5),
         "stripe": (_lines(9.0), 3.0, 0.75),
         "grain": (_grain, 0.6, 0.4),
-        "check": (_check, 5.6, 0.4),
-        "tartan": (_check, 4.4, 0.62),
+        "check": (_checkered, 5.6, 0.4),
+        "tartan": (_checkered, 4.4, 0.62),
         "net": (_net, 0.5, 0.6),
         "dots": (_dots, 1.3, 0.5),
         "folds": (_folds, 1.6, 0.3),

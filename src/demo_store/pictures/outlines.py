@@ -18,9 +18,11 @@ def path_outline(words: Sequence[str]) -> list[Point]:
         ValueError: at another command, or when numbers are missing.
     """
     points: list[Point] = []
-    for command, numbers in _commands(words):
+    for command, numbers in _parse_commands(words):
         if command == "Q":
-            points += _curve(points[-1], (numbers[0], numbers[1]), (numbers[2], numbers[3]))
+            points += _curve_points(
+                points[-1], (numbers[0], numbers[1]), (numbers[2], numbers[3])
+            )
         else:
             points.append((numbers[0], numbers[1]))
     return points
@@ -67,7 +69,7 @@ def rotate(points: Sequence[Point], degrees: float, centre: Point) -> list[Point
     ]
 
 
-def _commands(words: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
+def _parse_commands(words: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
     index = 0
     while index < len(words):
         command = words[index]
@@ -81,7 +83,7 @@ def _commands(words: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
         index += _NEEDS[command]
 
 
-def _curve(start: Point, bend: Point, end: Point) -> list[Point]:
+def _curve_points(start: Point, bend: Point, end: Point) -> list[Point]:
     points = []
     for step in range(1, _STEPS + 1):
         t = step / _STEPS

@@ -232,11 +232,11 @@ class ShopProductReader:
         """Return the products on sale, at most a third of a second old."""
         now = time.monotonic()
         if self._products is None or now - self._read_at > _MAX_AGE_SECONDS:
-            self._products = await asyncio.to_thread(self._read)
+            self._products = await asyncio.to_thread(self._read_shop_products)
             self._read_at = now
         return self._products
 
-    def _read(self) -> ShopProducts:
+    def _read_shop_products(self) -> ShopProducts:
         with self._services.database.reading() as connection:
             stored = CatalogRepository(connection, self._store.store_id).page(-1, _ALL)
         now_ms = self._services.clock()

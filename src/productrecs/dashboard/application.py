@@ -103,7 +103,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "page": visit.page,
         "title": visit.page.title,
         "store": store,
-        "days_left": store and store.subscription.days_left(visit.now_ms),
+        "days_left": store and store.subscription.countdown_days(visit.now_ms),
         "user": user,
         "stores": _switchable_stores(visit),
         "may_add_store": user is not None

@@ -20,5 +20,5 @@ def turn_mails_on_or_off(visit: Visit, topic: MailTopic) -> bool:
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:
         subscriptions = MailSubscriptionRepository(transaction, visit.store.store_id)
-        subscriptions.subscribe(visit.user.user_id, topic, is_on=is_on)
+        subscriptions.set_subscription(visit.user.user_id, topic, is_on=is_on)
     return is_on

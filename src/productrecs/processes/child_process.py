@@ -297,7 +297,7 @@ class WorkerProcess:
         Raises:
             OSError: when it does not start.
         """
-        self._running_connection()
+        self._get_or_start_connection()
 
     def request(
         self, request: object, reply_decoder: Decoder[_Reply], attachment: bytes = b""
@@ -308,7 +308,7 @@ class WorkerProcess:
             OSError: when it ended or timed out; the next request starts another.
         """
         try:
-            connection, seconds = self._running_connection(), self._timeouts.reply
+            connection, seconds = self._get_or_start_connection(), self._timeouts.reply
             connection.send(request, attachment, seconds)
             return connection.receive(reply_decoder, seconds)[0]
         except OSError:
@@ -324,7 +324,7 @@ class WorkerProcess:
         if child is not None:
             child.end(seconds)
 
-    def _running_connection(self) -> ProcessConnection:
+    def _get_or_start_connection(self) -> ProcessConnection:
         """Return the connection to a running process that is ready."""
         if self._child is not None:
             if self._child.process.poll() is None:

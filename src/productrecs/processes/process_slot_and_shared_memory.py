@@ -125,7 +125,7 @@ class PeerConnectionCounts:
 
 
 @contextlib.contextmanager
-def metrics_folder() -> Iterator[Path]:
+def create_metrics_folder() -> Iterator[Path]:
     """Create the folder of a service's metrics, in memory where possible.
 
     On a full disk, a write to a memory-mapped file would kill the process.

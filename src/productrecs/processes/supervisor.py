@@ -138,7 +138,7 @@ class Supervisor:
         self._listen_to_signals()
         self._start_process(self._roles[0])
         while not self._signals:
-            self._wait_and_handle_events(self._next_timeout())
+            self._wait_and_handle_events(self._next_wakeup_at())
             self._kill_hung_processes()
             self._reap_and_schedule_restarts()
             if not self._is_up and not self._running:
@@ -183,7 +183,7 @@ class Supervisor:
         }
         _log.info("process started", extra=facts)
 
-    def _next_timeout(self) -> float:
+    def _next_wakeup_at(self) -> float:
         """Return the time of the next timeout, restart or look at the processes."""
         due_times = [due_at for due_at, _ in self._due]
         due_times.append(time.monotonic() + self._limits.turn)

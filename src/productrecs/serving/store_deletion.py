@@ -6,13 +6,13 @@ import shutil
 from productrecs.services import Services
 from productrecs.storage.files.object_store import ObjectStoreUnavailableError
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import delete_store, with_sandbox
+from productrecs.tenancy.accounts.store_management import delete_store, store_and_sandbox
 from productrecs.training.trained_models import models_folder
 
 
 def delete_store_and_test_store(services: Services, store: Store) -> tuple[Store, ...]:
     """Delete a store and its test store with all their data; return both."""
-    deleted = with_sandbox(services.database, store)
+    deleted = store_and_sandbox(services.database, store)
     for each in deleted:
         delete_store(services.database, each)
         remove_store_files(services, each)

@@ -82,7 +82,7 @@ def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
     return folder.path / upload_id
 
 
-def require_backup_place(place: ObjectStore | None) -> ObjectStore:
+def require_backup_store(place: ObjectStore | None) -> ObjectStore:
     """Return where scheduled backups are.
 
     Raises:
@@ -126,7 +126,7 @@ def make_scheduled_backup_and_delete_old(
         ObjectStoreUnavailableError: when the place does not answer.
         BackupError, StorageError, OSError: as `create_backup`.
     """
-    place = require_backup_place(services.backups)
+    place = require_backup_store(services.backups)
     claim_or_check_object_store(place, services.database)
     now = datetime.fromtimestamp(services.system_clock() / SECOND_MS, UTC)
     name = now.strftime(_STAMP)

@@ -39,14 +39,14 @@ class Usage:
             if calls := month.unsaved:
                 total = self.calls.get(month.month, 0) + calls
                 self.calls[month.month] = total
-                month.flushed(calls, total, meter.limit)
+                month.record_flush(calls, total, meter.limit)
         meter.drop_stored_months()
         self.learn(meter)
 
     def learn(self, meter: CallMeter) -> None:
         """Let the meter know what others counted."""
         present = meter.months_to_flush()[-1]
-        present.set_total(self.calls.get(present.month, 0), meter.limit)
+        present.set_stored_total(self.calls.get(present.month, 0), meter.limit)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_what_is_counted_during_a_flush_is_not_lost(usage: Usage) -> None:
     (month,) = meter.months_to_flush()
     calls = month.unsaved
     serve(meter, 2)  # while the database writes the three
-    month.flushed(calls, calls, meter.limit)
+    month.record_flush(calls, calls, meter.limit)
 
     assert (month.unsaved, month.used) == (2, 5)
     usage.calls["2026-03"] = 3

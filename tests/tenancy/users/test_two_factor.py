@@ -38,7 +38,7 @@ def test_a_clock_may_be_off_by_one_step(off: int) -> None:
     now = 50_000_000
     code = totp_code(SECRET, now + off)
 
-    found = find_totp_step(SECRET, code, now * STEP_MS, after=0)
+    found = find_totp_step(SECRET, code, now * STEP_MS, after_step=0)
 
     assert found == (now + off if abs(off) <= 1 else None)
 
@@ -47,14 +47,14 @@ def test_a_used_step_and_those_before_it_are_refused() -> None:
     now = 50_000_000
     codes = [totp_code(SECRET, now + off) for off in (-1, 0, 1)]
 
-    found = [find_totp_step(SECRET, code, now * STEP_MS, after=now) for code in codes]
+    found = [find_totp_step(SECRET, code, now * STEP_MS, after_step=now) for code in codes]
 
     assert found == [None, None, now + 1]
 
 
 @pytest.mark.parametrize("code", ["", "0", "abcdef", "٣٤٥٦٧٨", "0000000"])
 def test_what_is_no_code_is_refused(code: str) -> None:
-    assert find_totp_step(SECRET, code, 1_000_000_000, after=0) is None
+    assert find_totp_step(SECRET, code, 1_000_000_000, after_step=0) is None
 
 
 def test_a_secret_is_160_random_bits_in_an_address_for_apps() -> None:

@@ -24,7 +24,7 @@ from productrecs.core.plural import counted
 from productrecs.core.private_folders import temp_folder
 from productrecs.features.privacy.shopper_erasure import LEDGER_FILE, replay_erasures
 from productrecs.records.uploads.order_upload import is_upload_id
-from productrecs.services import backup_place, build_eraser, build_services
+from productrecs.services import backup_object_store, build_eraser, build_services
 from productrecs.settings import Settings
 from productrecs.storage.backup.backup_archive import (
     Advance,
@@ -43,7 +43,7 @@ from productrecs.worker.scheduled_backups import (
     backup_request,
     fetch_backup,
     make_scheduled_backup_and_delete_old,
-    require_backup_place,
+    require_backup_store,
 )
 
 NICENESS: Final = 10
@@ -99,7 +99,7 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
             facts = _backup_facts(
                 name, scheduled_backup.size, manifest, time.monotonic() - began
             )
-            place = require_backup_place(services.backups)
+            place = require_backup_store(services.backups)
             summary = f"Saved {_backup_summary(manifest)} as {name} in {place.address}"
         else:
             request = backup_request(services, file, replace=force)
@@ -129,7 +129,7 @@ def verify(name: str | None, *, restores: bool, as_json: bool, data: Path | None
     Example: productrecs backup verify --restore
     """
     settings, began = load_settings(data), time.monotonic()
-    place = require_backup_place(backup_place(settings))
+    place = require_backup_store(backup_object_store(settings))
     with temp_folder(settings.data, ".verify-") as folder, _stage_progress_bars() as stages:
         file = fetch_backup(place, name, folder)
         erased = 0
@@ -204,7 +204,7 @@ def restore(
         target = RestoreTarget(folder, settings.database_url, replace=force)
         restored = restore_backup(file, target, stages.begin)
         erased = _replay_erasures(
-            settings, backup_place(settings), _scheduled_backup_place_of(file)
+            settings, backup_object_store(settings), _scheduled_backup_place_of(file)
         )
         _move_uploads_to_object_store(settings)
     manifest = restored.manifest

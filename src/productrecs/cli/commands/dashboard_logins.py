@@ -28,7 +28,7 @@ from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import create_reset_token
 from productrecs.tenancy.users.logins.repository import EmailTakenError
 from productrecs.tenancy.users.repository import UserRepository
-from productrecs.tenancy.users.two_factor import has_second_factor, remove_factor
+from productrecs.tenancy.users.two_factor import disable_second_factor, has_second_factor
 
 _REGISTER: Final = "/dashboard/register?token="
 
@@ -74,7 +74,7 @@ def reset_link(
             click.echo(note, err=True)
         else:
             if turn_off_two_factor:
-                remove_factor(services.database, owner)
+                disable_second_factor(services.database, owner)
             link = create_password_link(services, owner, base_url)
     click.echo(link)
 

@@ -28,7 +28,7 @@ from productrecs.logs import configure_logging
 from productrecs.processes.process_slot_and_shared_memory import (
     ProcessSlot,
     SharedMemory,
-    metrics_folder,
+    create_metrics_folder,
 )
 from productrecs.processes.supervisor import ProcessRole, Supervisor
 from productrecs.settings import Settings
@@ -96,7 +96,7 @@ def supervise(
     middleware_options = () if middleware is None else ("--middleware", middleware)
     with (
         create_writer_socket() as (write_socket, writer_listener),
-        metrics_folder() as metrics,
+        create_metrics_folder() as metrics,
     ):
         roles = [
             ProcessRole(

@@ -151,7 +151,7 @@ class UsageMetering:
             if total is None:  # the store was deleted
                 self._drop_meter(count.store_id)
             else:
-                count.month.flushed(count.calls, total, count.meter.limit)
+                count.month.record_flush(count.calls, total, count.meter.limit)
                 count.meter.drop_stored_months()
 
     def _refresh_meter_totals(self, reader: RawReader) -> None:
@@ -164,7 +164,7 @@ class UsageMetering:
         }
         for store_id, total in read_calls(reader, month, list(months)).items():
             meter, present = months[store_id]
-            present.set_total(total, meter.limit)
+            present.set_stored_total(total, meter.limit)
 
     def _drop_idle_meters(self) -> None:
         for store_id, meter in list(self.meters.items()):

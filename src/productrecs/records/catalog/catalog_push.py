@@ -179,7 +179,9 @@ def _new_stored_item(patch: PushedItem, number: int, now_ms: int) -> StoredItem:
     return StoredItem(number=number, present=True, created_at=now_ms, item=new_item(patch))
 
 
-def _assign_new_numbers(log: StoreLogTransaction, item_ids: Sequence[str]) -> dict[str, int]:
+def _assign_new_numbers(
+    log: StoreLogTransaction, item_ids: Sequence[str]
+) -> dict[str, int]:
     first = log.take_numbers(len(item_ids))
     numbers = {item_id: first + index for index, item_id in enumerate(item_ids)}
     log.remember_numbers(numbers)

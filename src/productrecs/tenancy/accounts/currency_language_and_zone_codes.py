@@ -42,7 +42,7 @@ def known_codes() -> KnownLocaleCodes:
     )
 
 
-def nearest_codes(text: str, names: Mapping[str, str]) -> str:
+def suggest_nearest_codes(text: str, names: Mapping[str, str]) -> str:
     """Return which codes `text` may mean, as the end of a sentence; "" if none is near."""
     words = {name.lower(): code for code, name in names.items()}
     words |= {code.lower(): code for code in names}

@@ -179,7 +179,7 @@ class AccountRepository:
             self._update(store_id, settings=json.dumps(chosen))
         return replace(store, settings=resolve_settings(chosen), chosen=tuple(chosen))
 
-    def remove(self, store_id: StoreId) -> None:
+    def remove_with_all_rows(self, store_id: StoreId) -> None:
         """Delete the store and all its rows in every table."""
         # Every change of the store locks its row first: this prevents deadlocks.
         is_existing = sa.select(stores.c.store_id).where(stores.c.store_id == store_id)

@@ -106,7 +106,7 @@ def register_store(
             invitations.use(hash_token(invitation), system_ms())
         invitations.remove_made_by(STARTUP)
         if owner is not None and login is None:
-            CrossStoreLoginRepository(transaction).claim_email(owner.email)
+            CrossStoreLoginRepository(transaction).lock_and_check_email_free(owner.email)
         AccountRepository(transaction).add(store)
         if owner is not None and login is not None:
             CrossStoreLoginRepository(transaction).add_store_to_login(
@@ -169,11 +169,11 @@ def find_or_create_owner(
         found = owners[0] if owners else None
         if found is None:
             address = registration or (store.email.strip().lower() if store.email else None)
-            CrossStoreLoginRepository(transaction).claim_email(address)
+            CrossStoreLoginRepository(transaction).lock_and_check_email_free(address)
             found = DashboardUser(store.store_id, OWNER_ID, address, Role.OWNER, None)
             users.add(found, store.created_at)
         elif found.email is None and registration is not None:
-            CrossStoreLoginRepository(transaction).claim_email(registration)
+            CrossStoreLoginRepository(transaction).lock_and_check_email_free(registration)
             CrossStoreLoginRepository(transaction).set_email(found, registration)
             found = replace(found, email=registration)
     return found
@@ -292,7 +292,7 @@ def change_subscription(
 def delete_store(database: Database, store: Store) -> None:
     """Delete the store with all its data."""
     with database.transaction() as transaction:
-        AccountRepository(transaction).remove(store.store_id)
+        AccountRepository(transaction).remove_with_all_rows(store.store_id)
 
 
 _BEFORE: Final = "test."
@@ -320,7 +320,7 @@ def find_sandbox(database: Database, store: Store) -> Store | None:
     return found
 
 
-def with_sandbox(database: Database, store: Store) -> tuple[Store, ...]:
+def store_and_sandbox(database: Database, store: Store) -> tuple[Store, ...]:
     """Return a store and its test store, if it has one."""
     if store.is_sandbox:
         return (store,)
@@ -370,7 +370,7 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
     new_sandbox = replace(sandbox, store_id=new_store_id(), created_at=clock())
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
-        repository.remove(sandbox.store_id)
+        repository.remove_with_all_rows(sandbox.store_id)
         repository.add(new_sandbox)
     return new_sandbox
 

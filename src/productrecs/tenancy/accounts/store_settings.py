@@ -12,7 +12,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.written_numbers import parse_typed_amount, parse_typed_number
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import (
     known_codes,
-    nearest_codes,
+    suggest_nearest_codes,
 )
 from productrecs.tenancy.users.dashboard_user import EmailError, normalise_email
 
@@ -101,7 +101,7 @@ def _parse_language(text: str) -> str:
     regions = {region.upper() for region in more if len(region) == _REGION_LENGTH}
     is_tag = re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", text)
     if not is_tag or language not in known.languages or not regions <= known.regions:
-        near = nearest_codes(language, known.languages)
+        near = suggest_nearest_codes(language, known.languages)
         message = f"a language tag such as en, de or pt-BR{near}"
         raise ValueError(message)
     return text
@@ -110,7 +110,9 @@ def _parse_language(text: str) -> str:
 def _parse_currency(text: str) -> str:
     name, known = text.strip().upper(), known_codes().currencies
     if name not in known:
-        message = f"a currency code of ISO 4217, such as EUR{nearest_codes(text, known)}"
+        message = (
+            f"a currency code of ISO 4217, such as EUR{suggest_nearest_codes(text, known)}"
+        )
         raise ValueError(message)
     return name
 
@@ -137,7 +139,7 @@ def _parse_price_groups(text: str) -> str:
 def _parse_timezone(text: str) -> str:
     zones = known_codes().timezones
     if text not in zones:
-        near = nearest_codes(text, {zone: zone for zone in sorted(zones)})
+        near = suggest_nearest_codes(text, {zone: zone for zone in sorted(zones)})
         message = f"the name of a time zone such as Europe/Berlin or UTC{near}"
         raise ValueError(message)
     return text
@@ -156,7 +158,7 @@ def _parse_holiday_country(text: str) -> str:
     names = {codes[1]: name.replace("_", " ").title() for name, codes in COUNTRIES.items()}
     message = (
         "the code of a country, such as DE, or with its region, such as DE-BY; empty for "
-        f"none{nearest_codes(text, names)}"
+        f"none{suggest_nearest_codes(text, names)}"
     )
     if code not in known_codes().regions:
         raise ValueError(message)

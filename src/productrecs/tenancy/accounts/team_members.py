@@ -171,12 +171,12 @@ def accept_invitation(
         EmailTakenError: the e-mail has a login: see `accept_invitation_with_login`.
         WeakPasswordError: the password is too short; the invitation stays valid.
     """
-    store_id = _store_of_invitation(database, token, now_ms)
+    store_id = _store_id_of_valid_invitation(database, token, now_ms)
     password_hash = validate_and_hash_password(password)
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, store_id)
         found = invitations.use(hash_token(token), now_ms)
-        CrossStoreLoginRepository(transaction).claim_email(found.email)
+        CrossStoreLoginRepository(transaction).lock_and_check_email_free(found.email)
         user = DashboardUser(
             store_id,
             random_text(_ID_LENGTH),
@@ -201,7 +201,7 @@ def accept_invitation_with_login(
             the store already.
         LoginRemovedError: the login was removed meanwhile.
     """
-    store_id = _store_of_invitation(database, token, now_ms)
+    store_id = _store_id_of_valid_invitation(database, token, now_ms)
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store_id)
         found = InvitationRepository(transaction, store_id).use(hash_token(token), now_ms)
@@ -217,7 +217,7 @@ def accept_invitation_with_login(
         )
 
 
-def _store_of_invitation(database: Database, token: str, now_ms: int) -> StoreId:
+def _store_id_of_valid_invitation(database: Database, token: str, now_ms: int) -> StoreId:
     store_id = store_id_of_token(token)
     found = find_invitation(database, token, now_ms)
     if store_id is None or store_id == NEW_STORE or found is None:
@@ -249,7 +249,9 @@ def change_role(
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id)
-        user = _find_removable_member(users, user_id, keeps_owner=role is Role.OWNER)
+        user = _find_member_unless_last_owner(
+            users, user_id, keeps_owner=role is Role.OWNER
+        )
         users.set_role(user_id, role)
         if role is not Role.OWNER:
             InvitationRepository(transaction, store_id).remove_made_by(user_id)
@@ -267,7 +269,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id)
-        user = _find_removable_member(users, user_id, keeps_owner=False)
+        user = _find_member_unless_last_owner(users, user_id, keeps_owner=False)
         users.end_sessions_and_reset_links(user_id)
         SecondFactorRepository(transaction, store_id).remove(user_id)
         InvitationRepository(transaction, store_id).remove_made_by(user_id)
@@ -278,7 +280,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
 _UNKNOWN: Final = "your team has nobody like this; open the page again"
 
 
-def _find_removable_member(
+def _find_member_unless_last_owner(
     users: UserRepository, user_id: str, *, keeps_owner: bool
 ) -> DashboardUser:
     found = users.all()

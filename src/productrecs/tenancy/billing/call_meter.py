@@ -116,16 +116,16 @@ class MonthlyCallCount:
         """How many calls are not yet in the database."""
         return self.counted - self._flushed
 
-    def flushed(self, calls: int, total: int, limit: int | None) -> None:
+    def record_flush(self, calls: int, total: int, limit: int | None) -> None:
         """Record that the database has `calls` more of ours, and `total` in all."""
         self._flushed += calls
-        self.set_total(total, limit)
+        self.set_stored_total(total, limit)
 
-    def set_total(self, total: int, limit: int | None) -> None:
+    def set_stored_total(self, total: int, limit: int | None) -> None:
         """Record that the database has `total` calls, including our flushed ones."""
         self.counted_elsewhere = total - self._flushed
         self.due_at = (
-            _NEVER if limit is None else self._flushed + _flush_after(total, limit)
+            _NEVER if limit is None else self._flushed + _calls_until_flush(total, limit)
         )
 
 
@@ -164,7 +164,7 @@ class CallMeter:
         self._current_month = MonthlyCallCount(month_at(now_ms).name)
         self.is_used = False
         self._set_subscription_and_month(subscription, now_ms)
-        self._current_month.set_total(stored, self._limit)
+        self._current_month.set_stored_total(stored, self._limit)
 
     def check_quota(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
         """Return the notice for one more call; None below 80 % of the quota."""
@@ -232,6 +232,6 @@ class CallMeter:
         self._subscription = subscription
 
 
-def _flush_after(total: int, limit: int) -> int:
+def _calls_until_flush(total: int, limit: int) -> int:
     """Return how many calls a process may count before it flushes them."""
     return max((limit - total) // _SHARE_OF_REMAINING, limit // _SHARE_OF_LIMIT, 1)

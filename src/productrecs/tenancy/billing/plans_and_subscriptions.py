@@ -164,7 +164,7 @@ class Subscription:
         """Return whether the plan ends within days, or ended days ago."""
         return self.ends_at is not None and abs(self.ends_at - now_ms) <= NEAR_END_MS
 
-    def days_left(self, now_ms: int) -> int | None:
+    def countdown_days(self, now_ms: int) -> int | None:
         """Return the days until the plan ends, rounded up; None while the end is far."""
         if self.ends_at is None:
             return None

@@ -21,8 +21,8 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
 from productrecs.tenancy.users.passwords import (
-    is_password,
-    rehashed,
+    is_correct_password,
+    rehash_if_outdated,
     validate_and_hash_password,
 )
 from productrecs.tenancy.users.random_tokens import hash_token, new_token, store_id_of_token
@@ -90,7 +90,7 @@ def logins_opened_by_password(
     """
     hashes = [login.password_hash for login in found]
     hashes += [None] * (_VERIFIED - len(found))
-    is_right = [is_password(password_hash, password) for password_hash in hashes]
+    is_right = [is_correct_password(password_hash, password) for password_hash in hashes]
     return [login for login, right in zip(found, is_right, strict=False) if right]
 
 
@@ -105,7 +105,7 @@ def begin_session(
     token = new_token(user.store_id)
     new_password_hash = None
     if password is not None and user.password_hash is not None:
-        new_password_hash = rehashed(user.password_hash, password)
+        new_password_hash = rehash_if_outdated(user.password_hash, password)
     with database.transaction() as transaction:
         if new_password_hash is not None:
             CrossStoreLoginRepository(transaction).set_password(user, new_password_hash)
@@ -185,7 +185,7 @@ def change_password(database: Database, session: Session, old: str, new: str) ->
         WeakPasswordError: the new one is too short.
     """
     user = session.user
-    if not is_password(user.password_hash, old):
+    if not is_correct_password(user.password_hash, old):
         message = "this is not your password"
         raise WrongPasswordError(message)
     password_hash = validate_and_hash_password(new)
@@ -211,7 +211,9 @@ def create_reset_token(
     return token
 
 
-def create_confirm_token(database: Database, user: DashboardUser, now_ms: int) -> str:
+def create_email_confirmation_token(
+    database: Database, user: DashboardUser, now_ms: int
+) -> str:
     """Return a token to mail to a user's address, which confirms it within seven days."""
     token = new_token(user.store_id)
     with database.transaction() as transaction:
@@ -252,7 +254,7 @@ def _confirm_hash(token: str) -> str:
     return hash_token(f"confirm {token}")
 
 
-def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
+def is_valid_reset_token(database: Database, token: str, now_ms: int) -> bool:
     """Return whether a reset token is currently valid."""
     store_id = store_id_of_token(token)
     if store_id is None:
@@ -276,7 +278,7 @@ def reset_password_and_join_logins(
     """
     store_id = store_id_of_token(token)
     message = "this link was used already or is over 30 minutes old; ask for another"
-    if store_id is None or not is_reset_token(database, token, now_ms):
+    if store_id is None or not is_valid_reset_token(database, token, now_ms):
         raise ResetLinkError(message)
     password_hash = validate_and_hash_password(password)
     with database.transaction() as transaction:
@@ -321,7 +323,7 @@ def login_in_each_store(database: Database, user: DashboardUser) -> list[Dashboa
         return CrossStoreLoginRepository(connection).find(user)
 
 
-def membership_in(
+def login_in_store(
     database: Database, user: DashboardUser, store_id: StoreId
 ) -> DashboardUser | None:
     """Return the user's login in a store that the session may switch to, or None."""

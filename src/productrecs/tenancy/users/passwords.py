@@ -47,7 +47,7 @@ def validate_and_hash_password(password: str) -> str:
     return _HASHER.hash(password)
 
 
-def is_password(password_hash: str | None, password: str) -> bool:
+def is_correct_password(password_hash: str | None, password: str) -> bool:
     """Return whether the password is right; takes equally long without a hash."""
     try:
         _HASHER.verify(password_hash or _dummy_hash(), password[: MAX_PASSWORD_LENGTH + 1])
@@ -56,7 +56,7 @@ def is_password(password_hash: str | None, password: str) -> bool:
     return password_hash is not None
 
 
-def rehashed(password_hash: str, password: str) -> str | None:
+def rehash_if_outdated(password_hash: str, password: str) -> str | None:
     """Return a new hash of a correct password if the stored one has old parameters."""
     return _HASHER.hash(password) if _HASHER.check_needs_rehash(password_hash) else None
 

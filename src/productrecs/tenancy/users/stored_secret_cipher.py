@@ -54,7 +54,7 @@ class StoredSecretCipher:
             OSError: when the key's file cannot be written or read.
         """
         if self.key is None and self.key_file is not None:
-            _create_key_file(self.key_file)
+            _create_key_file_if_missing(self.key_file)
         key = self._read_key()
         if key is None:
             return secret
@@ -98,7 +98,7 @@ def _fernet(key: str) -> "Fernet":
     return Fernet(base64.urlsafe_b64encode(derived))
 
 
-def _create_key_file(path: Path) -> None:
+def _create_key_file_if_missing(path: Path) -> None:
     """Store a new key, complete and on the disk, unless there is one."""
     if path.exists():
         return

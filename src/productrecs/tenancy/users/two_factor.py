@@ -44,8 +44,8 @@ def totp_code(secret: str, step: int, digits: int = _DIGITS) -> str:
     return str(number % 10**digits).zfill(digits)
 
 
-def find_totp_step(secret: str, code: str, now_ms: int, after: int) -> int | None:
-    """Return the time step of a code: the current or an adjacent one, after `after`.
+def find_totp_step(secret: str, code: str, now_ms: int, after_step: int) -> int | None:
+    """Return the time step of a code: the current or an adjacent one, after `after_step`.
 
     None for a wrong code, and for a replay: a step that was already used.
     """
@@ -53,7 +53,7 @@ def find_totp_step(secret: str, code: str, now_ms: int, after: int) -> int | Non
     found = None
     for step in range(now - _DRIFT, now + _DRIFT + 1):
         is_code = hmac.compare_digest(totp_code(secret, step).encode(), code.encode())
-        if is_code and step > after:
+        if is_code and step > after_step:
             found = step
     return found
 
@@ -185,7 +185,7 @@ def use_second_factor_code(
         logins.put_factor(user, factor.used_at(step))
 
 
-def remove_factor(database: Database, user: DashboardUser) -> None:
+def disable_second_factor(database: Database, user: DashboardUser) -> None:
     """Disable the second factor: the password is sufficient."""
     with database.transaction() as transaction:
         CrossStoreLoginRepository(transaction).remove_factor(user)

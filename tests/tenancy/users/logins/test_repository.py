@@ -26,7 +26,7 @@ from productrecs.tenancy.users.logins.repository import (
     EmailTakenError,
     LoginRemovedError,
 )
-from productrecs.tenancy.users.passwords import is_password
+from productrecs.tenancy.users.passwords import is_correct_password
 from productrecs.tenancy.users.second_factors.repository import (
     SecondFactor,
     SecondFactorRepository,
@@ -68,7 +68,7 @@ def test_a_login_is_equal_in_all_its_stores(database: Database) -> None:
         ]
 
     assert [one.store_id for one in found] == [first.store_id, second.store_id]
-    assert all(is_password(one.password_hash, "another password") for one in found)
+    assert all(is_correct_password(one.password_hash, "another password") for one in found)
     assert {(one.email, one.confirmed_at) for one in found} == {("anna@example.com", 77)}
     assert [one.last_step for one in steps if one is not None] == [9, 9]
     assert [one.store_id for one in active_sessions(database, session, 20)] == [

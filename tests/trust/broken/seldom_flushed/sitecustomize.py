@@ -13,4 +13,4 @@ def _never(_total: int, _limit: int) -> int:
 
 
 setattr(usage_metering, "FLUSH_SECONDS", 1_000.0)  # noqa: B010 - the fault itself
-setattr(call_meter, "_flush_after", _never)  # noqa: B010 - the fault itself
+setattr(call_meter, "_calls_until_flush", _never)  # noqa: B010 - the fault itself

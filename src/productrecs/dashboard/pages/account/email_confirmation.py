@@ -15,7 +15,7 @@ from productrecs.services import Services
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import (
     confirm_email,
-    create_confirm_token,
+    create_email_confirmation_token,
     find_user_to_confirm,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
@@ -54,7 +54,7 @@ def _send_confirmation_link(
     if server is None or user.email is None:
         return
     try:
-        token = create_confirm_token(services.database, user, now_ms)
+        token = create_email_confirmation_token(services.database, user, now_ms)
         link = f"{services.settings.base_url}{CONFIRM_PATH}?token={token}"
         send_mail(server, user.email, "Confirm your e-mail", _TEXT.format(domain, link))
     except ProductRecsError:

@@ -25,8 +25,8 @@ from productrecs.tenancy.users.login_and_sessions import (
     end_session,
     find_logins_or_owners,
     join_logins,
+    login_in_store,
     logins_opened_by_password,
-    membership_in,
     use_sign_in_token,
     user_of_sign_in_token,
 )
@@ -112,7 +112,7 @@ def switch_store(visit: Visit) -> Reply:
 
     So a page that is still open in another tab cannot change the wrong store.
     """
-    target = membership_in(visit.database, visit.user, StoreId(visit.form["to_store"]))
+    target = login_in_store(visit.database, visit.user, StoreId(visit.form["to_store"]))
     if target is None:
         message = "Your login has no such store; open the page again."
         raise PageNotFoundError(message)
@@ -146,7 +146,7 @@ def log_in_by_link(visit: Visit) -> Reply:
         return visit.redirect(LOGIN_PATH, _EXPIRED)
     if visit.session is not None:
         # A session with a password may do more than the link, in each of its stores.
-        own = membership_in(visit.database, visit.user, user.store_id)
+        own = login_in_store(visit.database, visit.user, user.store_id)
         if own is not None and not visit.user.is_from_shop and own.is_same_login(user):
             return start_session_and_redirect(visit, own, action="Switched to this store")
     return start_session_or_ask_for_code(visit, user)

@@ -19,7 +19,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     ResetLinkError,
     create_reset_token,
     find_logins_or_owners,
-    is_reset_token,
+    is_valid_reset_token,
     reset_password_and_join_logins,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 def show_reset(visit: Visit) -> Reply:
     """Show how to get a link; with a valid link, the form for a new password."""
     token = visit.query["token"]
-    if token and not is_reset_token(visit.database, token, visit.system_ms):
+    if token and not is_valid_reset_token(visit.database, token, visit.system_ms):
         return _reset_page(visit, status=404, is_expired=True)
     return _reset_page(visit, token)
 

@@ -50,7 +50,7 @@ def _store_subscription_and_skip_this_week(
 ) -> None:
     with visit.database.transaction() as transaction:
         subscriptions = MailSubscriptionRepository(transaction, store.store_id)
-        subscriptions.subscribe(user_id, MailTopic.WEEKLY_REPORT, is_on=is_on)
+        subscriptions.set_subscription(user_id, MailTopic.WEEKLY_REPORT, is_on=is_on)
         subscriptions.record_weekly_report(user_id, visit.now_ms)
 
 

@@ -39,10 +39,10 @@ from productrecs.tenancy.users.two_factor import (
     challenged_user,
     complete_challenge,
     confirm_second_factor,
+    disable_second_factor,
     has_second_factor,
     pending_secret,
     provisioning_uri,
-    remove_factor,
     use_second_factor_code,
 )
 
@@ -163,7 +163,7 @@ def turn_off_two_factor(visit: Visit) -> Reply:
         _attempt_code_rate_limited(visit, visit.user, lambda: _use_code(visit, visit.user))
     except (WrongCodeError, TooManyAttemptsError) as error:
         return show_two_factor(visit, status=422, error=sentence(error))
-    remove_factor(visit.database, visit.user)
+    disable_second_factor(visit.database, visit.user)
     return visit.redirect(TWO_FACTOR_PATH, "Two-factor login is off.")
 
 

@@ -43,20 +43,20 @@ class CrossStoreLoginRepository:
         """Work on the rows of all stores."""
         self._connection = connection
 
-    def lock(self) -> None:
+    def lock_all_logins(self) -> None:
         """Wait for other changes of logins and their stores; then be the only one.
 
         So no e-mail gets two logins, and a login's rows stay equal in all its stores.
         """
         put_row(self._connection, counters, sums=("value",), name="logins", value=1)
 
-    def claim_email(self, email: str | None) -> None:
-        """Lock the logins, so that a new one can have this e-mail.
+    def lock_and_check_email_free(self, email: str | None) -> None:
+        """Lock all logins, so that a new one can have this e-mail.
 
         Raises:
             EmailTakenError: a login has it.
         """
-        self.lock()
+        self.lock_all_logins()
         if email is not None and self.find_by_email(email):
             raise EmailTakenError(email)
 
@@ -72,7 +72,7 @@ class CrossStoreLoginRepository:
 
     def lock_and_find(self, user: DashboardUser) -> list[DashboardUser]:
         """Lock the logins; return this one in each of its stores, as it is now."""
-        self.lock()
+        self.lock_all_logins()
         users = UserRepository(self._connection, user.store_id)
         current = users.find(user.user_id)
         return [] if current is None else self.find(current)
@@ -182,7 +182,7 @@ class CrossStoreLoginRepository:
 
     def lock_and_find_factor(self, user: DashboardUser) -> SecondFactor | None:
         """Return a login's second factor; no other transaction changes it now."""
-        self.lock()
+        self.lock_all_logins()
         return SecondFactorRepository(self._connection, user.store_id).find(user.user_id)
 
     def put_factor(self, user: DashboardUser, factor: SecondFactor) -> None:

@@ -38,7 +38,7 @@ _COLUMNS: Final[Mapping[MailTopic, sa.Column[bool]]] = MappingProxyType(
 class MailSubscriptionRepository(StoreScopedRepository):
     """The e-mails that one store's users asked for, inside one transaction."""
 
-    def subscribe(self, user_id: str, subject: MailTopic, *, is_on: bool) -> None:
+    def set_subscription(self, user_id: str, subject: MailTopic, *, is_on: bool) -> None:
         """Store whether a user receives e-mails about a subject."""
         self._set(user_id, **{_COLUMNS[subject].name: is_on})
 
