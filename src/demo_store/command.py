@@ -319,7 +319,7 @@ def _import_events(services: Services, store: Store, events: Sequence[Event]) ->
                 services.database, transaction, store.store_id, services.numbers
             )
             ingest_events(log, parsed_events, services.clock())
-        log.committed()
+        log.cache_committed_numbers()
 
 
 def _store_search_counts_and_holdout(

@@ -73,7 +73,7 @@ SEVERAL_STORES = {
     "accounts/repository.py: version": ACCOUNTS,
     "accounts/repository.py: _increment_version": ACCOUNTS,
     "accounts/repository.py: get_or_create_installation_number": ACCOUNTS,
-    "logins/repository.py: lock": ATTEMPTS,
+    "logins/repository.py: lock_all_logins": ATTEMPTS,
     "logins/repository.py: _find": "a login in all its stores, while somebody logs in",
     "login_attempts/repository.py: latest_refill_ms": ATTEMPTS,
     "login_attempts/repository.py: count_failure": ATTEMPTS,

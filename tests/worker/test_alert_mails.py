@@ -77,7 +77,7 @@ def stock(services: Services, store: Store, **quantities: int) -> None:
             services.database, transaction, store.store_id, services.numbers
         )
         upsert_items(log, patches, services.clock(), None)
-    log.committed()
+    log.cache_committed_numbers()
 
 
 def forecast(services: Services, store: Store, each: float = 3.0) -> None:

@@ -157,7 +157,7 @@ def fetch_backup(place: ObjectStore, name: str | None, folder: Path) -> Path:
         message = f"there is no backup {name} in {place.address}; the newest is {names[-1]}"
         raise NoBackupError(message)
     chosen_name = name or names[-1]
-    place.download(f"{BACKUP_FOLDER}/{chosen_name}", folder / chosen_name)
+    place.download_and_hash(f"{BACKUP_FOLDER}/{chosen_name}", folder / chosen_name)
     return folder / chosen_name
 
 

@@ -206,7 +206,7 @@ def test_an_id_that_only_events_named_counts_as_new(
     with database.transaction() as transaction:
         log = StoreLogTransaction(database, transaction, store_id)
         log.take_seqs(1)
-        log.get_or_create_numbers(["seen", "a"], NOON)
+        log.get_or_create_item_numbers(["seen", "a"], NOON)
 
     assert push_up_to(database, store_id, 1, "a").created == 1
     with pytest.raises(CatalogLimitError):

@@ -108,7 +108,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
     with database.transaction() as transaction:
         log = StoreLogTransaction(database, transaction, store_id)
         log.take_seqs(1)
-        log.get_or_create_numbers(["never pushed"], NOON)
+        log.get_or_create_item_numbers(["never pushed"], NOON)
     follower.read_on(reader)
 
     assert list(mark_all_items_changed(database, store_id)) == [1.0]

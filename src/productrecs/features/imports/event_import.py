@@ -114,5 +114,5 @@ def _store_chunk(
         stored = ingest_events(log, new_events, now_ms, imported=True)
         last_line = max(imported, position.line)
         repository.set_lines_imported(_KIND, position.digest, last_line, now_ms)
-    log.committed()
+    log.cache_committed_numbers()
     return stored

@@ -266,7 +266,7 @@ class _ItemWriter:
                 services.database, transaction, store_id, services.numbers
             )
             yield log
-        log.committed()
+        log.cache_committed_numbers()
 
     def _is_change(self, item: ReadItem, stored: StoredItems) -> bool:
         """Return whether an item has to be stored.

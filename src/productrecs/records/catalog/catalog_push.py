@@ -96,7 +96,7 @@ def upsert_items(
         repository.add(log.database, new, seq, now_ms)
         repository.change(changed, seq, now_ms)
     _update_price_list_counts(repository, before, after)
-    total = repository.record_change_and_read_size(seq, len(created))
+    total = repository.record_catalog_change_and_read_size(seq, len(created))
     return PushResult(len(created), len(latest) - len(created), total, seq)
 
 
@@ -114,7 +114,7 @@ def remove_item(log: StoreLogTransaction, item_id: str, now_ms: int) -> None:
         raise UnknownItemError(message)
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
     _update_price_list_counts(repository, [stored.item], [])
-    repository.record_change_and_read_size(seq, -1)
+    repository.record_catalog_change_and_read_size(seq, -1)
 
 
 def _report_changes(
@@ -136,7 +136,7 @@ def restore_items(
         repository, [one.item for one in found], [one.item for one in restored]
     )
     gone = sum(one.present for one in found) - sum(one.present for one in restored)
-    repository.record_change_and_read_size(seq, -gone)
+    repository.record_catalog_change_and_read_size(seq, -gone)
 
 
 def _batches(patches: Iterable[PushedItem]) -> Iterator[list[PushedItem]]:
@@ -182,7 +182,7 @@ def _new_stored_item(patch: PushedItem, number: int, now_ms: int) -> StoredItem:
 def _assign_new_numbers(
     log: StoreLogTransaction, item_ids: Sequence[str]
 ) -> dict[str, int]:
-    first = log.take_numbers(len(item_ids))
+    first = log.take_item_numbers(len(item_ids))
     numbers = {item_id: first + index for index, item_id in enumerate(item_ids)}
     log.remember_numbers(numbers)
     return numbers
@@ -210,6 +210,6 @@ def mark_all_items_changed(
             repository = CatalogRepository(transaction, store_id)
             end = repository.next_number()
             if repository.mark_changed(range(start, start + chunk), seq):
-                repository.record_change_and_read_size(seq, 0)
+                repository.record_catalog_change_and_read_size(seq, 0)
         start += chunk
         yield min(1.0, start / end) if end else 1.0

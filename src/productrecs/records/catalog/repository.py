@@ -20,7 +20,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader, raw_connection
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
-    record_change_and_read_size,
+    record_catalog_change_and_read_size,
     set_head,
 )
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
@@ -243,9 +243,9 @@ class CatalogRepository(StoreScopedRepository):
         text = json.dumps(dict(sorted(counts.items())))
         set_head(self._connection, self._store_id, price_lists=text)
 
-    def record_change_and_read_size(self, seq: int, added_items: int) -> int:
+    def record_catalog_change_and_read_size(self, seq: int, added_items: int) -> int:
         """Record a change at `seq` that added items; return the catalog's size."""
-        return record_change_and_read_size(
+        return record_catalog_change_and_read_size(
             self._connection, self._store_id, seq, added_items
         )
 

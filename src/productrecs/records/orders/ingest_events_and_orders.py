@@ -79,7 +79,7 @@ def ingest_events(
     if not events:
         return 0
     item_ids = (event.item_id for event in events if is_about_product(event))
-    numbers = log.get_or_create_numbers(
+    numbers = log.get_or_create_item_numbers(
         (item_id for item_id in item_ids if item_id), now_ms
     )
     identity_linker = IdentityLinker(repository, events)
@@ -196,7 +196,7 @@ def _put_order(
     )
     person = identity_linker.resolve_person_and_link(order, first)
     identity_linker.store_links()
-    items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
+    items = log.get_or_create_item_numbers((line.item_id for line in order.lines), now_ms)
     item_lines = number_occurrences([items[line.item_id] for line in order.lines])
     for index, (line, (item, line_number)) in enumerate(
         zip(order.lines, item_lines, strict=True)
@@ -233,7 +233,7 @@ def _has_same_lines(
     log: StoreLogTransaction, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
 ) -> bool:
     """Return whether an order has the lines of an earlier one, in any order."""
-    items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
+    items = log.get_or_create_item_numbers((line.item_id for line in order.lines), now_ms)
     sent = Counter(
         (items[line.item_id], line.quantity, line.price, revenue(line))
         for line in order.lines

@@ -378,7 +378,7 @@ class OrderHistoryImport:
             )
             first_seq = log.take_seqs(len(chunk))
             chunk = _without_erased_customers(log, chunk)
-            items = log.get_or_create_numbers(
+            items = log.get_or_create_item_numbers(
                 (line.item_id for line in chunk), progress.submitted_at
             )
             customers = (line.customer_id for line in chunk if line.customer_id)
@@ -422,7 +422,7 @@ class OrderHistoryImport:
             _set_line_counts(report, progress)
             journal.record(log, progress, report)
         size.adapt_to(len(chunk), watch.monotonic() - locked)
-        log.committed()
+        log.cache_committed_numbers()
         return progress
 
 

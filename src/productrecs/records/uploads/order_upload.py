@@ -224,7 +224,7 @@ class UploadFolder:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for stored_object in self.objects.list(_key(upload_id)):
             if (
-                self.objects.download(stored_object.key, path)
+                self.objects.download_and_hash(stored_object.key, path)
                 == stored_object.key.rsplit("/", 1)[-1]
             ):
                 return path

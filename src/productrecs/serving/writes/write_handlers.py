@@ -37,7 +37,7 @@ def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
         log = StoreLogTransaction(
             work.database, work.connection, store_id, services.numbers
         )
-        work.after_commit.append(log.committed)
+        work.after_commit.append(log.cache_committed_numbers)
         return log
 
     def write_events(

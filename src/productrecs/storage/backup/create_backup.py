@@ -217,7 +217,7 @@ def verify_database(path: Path) -> SchemaAndRowCounts:
             if result != ("ok",):
                 raise damaged_backup(f"SQLite finds: {result[0] if result else 'nothing'}")
             return SchemaAndRowCounts(
-                _read_schema(connection), _count_rows_by_table(connection)
+                _read_schema_revision(connection), _count_rows_by_table(connection)
             )
         finally:
             connection.close()
@@ -225,7 +225,7 @@ def verify_database(path: Path) -> SchemaAndRowCounts:
         raise damaged_backup(str(error)) from error
 
 
-def _read_schema(connection: apsw.Connection) -> str:
+def _read_schema_revision(connection: apsw.Connection) -> str:
     row = connection.execute(f"SELECT version_num FROM {_SCHEMA}").fetchone()  # noqa: S608 - a constant
     if row is None:
         raise damaged_backup("its schema is unknown")

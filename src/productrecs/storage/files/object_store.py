@@ -126,7 +126,7 @@ class ObjectStore:
 
         return self._call_remote(read)
 
-    def download(self, key: str, target: Path) -> str:
+    def download_and_hash(self, key: str, target: Path) -> str:
         """Write an object to a file, which appears whole; return its SHA-256.
 
         Raises:
@@ -223,10 +223,10 @@ class ObjectStore:
     def _call_remote(self, action: Callable[["Remote"], Result]) -> Result:
         """Run a call of the library; translate its errors and note the outcome."""
         try:
-            result = action(self._open())
+            result = action(self._open_once_per_process())
         except FileNotFoundError as error:
             if "NoSuchBucket" not in str(error):
-                self._record_trouble(None)
+                self._record_and_log_trouble(None)
                 raise MissingObjectError(_error_reason(error)) from error
             raise self._record_unavailable(error) from error
         except MissingObjectError:
@@ -235,23 +235,23 @@ class ObjectStore:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of our own disk
             raise self._record_unavailable(error) from error
-        self._record_trouble(None)
+        self._record_and_log_trouble(None)
         return result
 
     def _record_unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
         reason = _error_reason(error)
-        self._record_trouble(reason)
+        self._record_and_log_trouble(reason)
         detail = f"{self.address}: {reason}; check {self._setting} and the AWS_ variables"
         return ObjectStoreUnavailableError("the object store cannot be used; retry", detail)
 
-    def _record_trouble(self, trouble: str | None) -> None:
+    def _record_and_log_trouble(self, trouble: str | None) -> None:
         before, self.trouble = self.trouble, trouble
         if trouble is not None and before is None:
             _log.warning("object store unavailable", extra={"error": trouble})
         elif trouble is None and before is not None:
             _log.info("object store available again")
 
-    def _open(self) -> "Remote":
+    def _open_once_per_process(self) -> "Remote":
         """Return the library's store; a forked process opens its own."""
         with self._lock:
             if self._remote is None or self._opened_by != os.getpid():

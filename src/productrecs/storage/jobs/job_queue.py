@@ -368,13 +368,13 @@ class JobQueue:
         _requeue(transaction, job, {"run_at": now + delay, "error": error})
         return JobState.QUEUED
 
-    def _delete_finished(self, state: JobState, before: int) -> int:
+    def _delete_finished(self, state: JobState, before_ms: int) -> int:
         old = (
             sa.select(jobs.c.store_id, jobs.c.job_id)
             .where(
                 jobs.c.state == _literal(state),
-                jobs.c.run_at <= before,  # before it finished; this column is indexed
-                jobs.c.finished_at <= before,
+                jobs.c.run_at <= before_ms,  # before it finished; this column is indexed
+                jobs.c.finished_at <= before_ms,
             )
             .limit(_BATCH)
         )

@@ -74,7 +74,7 @@ class Database:
         failed, before = self.failures.record_write_failure, self.failures.write_failures
         with (
             self._write_lock(),
-            self._translate_errors(failed),
+            self._translate_and_record_errors(failed),
             self._engine.connect() as connection,
         ):
             connection.begin()  # explicit: raw statements do not begin a transaction
@@ -136,7 +136,7 @@ class Database:
         Raises:
             StorageError: one of its kinds.
         """
-        with self._translate_errors(self.failures.record_write_failure):
+        with self._translate_and_record_errors(self.failures.record_write_failure):
             return self.dialect.overwrite_deleted()
 
     def compact(self) -> None:
@@ -161,7 +161,10 @@ class Database:
     def reading(self) -> Iterator[sa.Connection]:
         """Yield a connection that reads one snapshot of the database."""
         failed = self.failures.record_read_failure
-        with self._translate_errors(failed), self._engine.connect() as connection:
+        with (
+            self._translate_and_record_errors(failed),
+            self._engine.connect() as connection,
+        ):
             self.dialect.begin_read(connection)
             yield connection
 
@@ -226,7 +229,9 @@ class Database:
             self._writing.release()
 
     @contextlib.contextmanager
-    def _translate_errors(self, failed: Callable[[StorageError], None]) -> Iterator[None]:
+    def _translate_and_record_errors(
+        self, record_failure: Callable[[StorageError], None]
+    ) -> Iterator[None]:
         try:
             yield
         except sa.exc.IntegrityError:
@@ -234,21 +239,21 @@ class Database:
         except sa.exc.TimeoutError as error:
             message = "all connections to the database are in use; retry"
             busy = StorageBusyError(message)
-            failed(busy)
+            record_failure(busy)
             raise busy from error
         except sa.exc.DBAPIError as error:
             translated = self.dialect.translate(error.orig) if error.orig else None
             if translated is None:
                 raise
-            failed(translated)
+            record_failure(translated)
             raise translated from error
         except self.dialect.driver_error as error:
             translated = self.dialect.translate(error)
             if translated is not None:
-                failed(translated)
+                record_failure(translated)
             raise translated or error from error
         except StorageError as error:  # raised while a new connection is prepared
-            failed(error)
+            record_failure(error)
             raise
 
 

@@ -116,7 +116,9 @@ class StoreLogTransaction:
         last_seq, self.erasures = advanced
         return last_seq - count + 1
 
-    def get_or_create_numbers(self, item_ids: Iterable[str], now_ms: int) -> dict[str, int]:
+    def get_or_create_item_numbers(
+        self, item_ids: Iterable[str], now_ms: int
+    ) -> dict[str, int]:
         """Return the number of each id; unknown ids get new ones, outside the catalog.
 
         Lock the head first.
@@ -138,7 +140,7 @@ class StoreLogTransaction:
             found |= stored
         return found
 
-    def take_numbers(self, count: int) -> int:
+    def take_item_numbers(self, count: int) -> int:
         """Return the first of `count` new product numbers; lock the head first."""
         numbers = (self.transaction, self.store_id, "next_number", count)
         return next_counter_value(*numbers) - count
@@ -147,7 +149,7 @@ class StoreLogTransaction:
         """Record numbers that this transaction assigned itself."""
         self._new_numbers |= numbers
 
-    def committed(self) -> None:
+    def cache_committed_numbers(self) -> None:
         """Cache the numbers of this transaction; call it after the commit."""
         if self._new_numbers:
             self._known_numbers.add(self.store_id, self._new_numbers)
@@ -162,7 +164,7 @@ class StoreLogTransaction:
     ) -> dict[str, int]:
         if not item_ids:
             return {}
-        first = self.take_numbers(len(item_ids))
+        first = self.take_item_numbers(len(item_ids))
         created = {item_id: first + index for index, item_id in enumerate(item_ids)}
         self.transaction.execute(
             items.insert(),
@@ -182,7 +184,7 @@ class StoreLogTransaction:
         return created
 
 
-def first_live_at(
+def first_live_fact_received_at(
     connection: sa.Connection,
     store_id: StoreId,
     facts: sa.Table,

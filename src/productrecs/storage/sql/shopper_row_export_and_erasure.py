@@ -57,14 +57,14 @@ class ShopperTable:
         )
         yield from self._transaction.execute(query).scalars()
 
-    def keys_of_sessions(self, names: Sequence[str]) -> list[int]:
+    def keys_of_sessions(self, sessions: Sequence[str]) -> list[int]:
         """Return the keys of the rows from these sessions, whoever's they are.
 
         Reads all of the store's rows: there is no index of sessions.
         """
         return [
             int(found)
-            for some in chunks(names)
+            for some in chunks(sessions)
             for found in self._transaction.execute(
                 sa.select(self._key).where(
                     self._table.c.store_id == self._store_id,

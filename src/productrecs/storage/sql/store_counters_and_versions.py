@@ -118,7 +118,7 @@ def increment_counter(
     return found
 
 
-def record_change_and_read_size(
+def record_catalog_change_and_read_size(
     transaction: sa.Connection, store_id: StoreId, seq: int, added_items: int
 ) -> int:
     """Record a change of the catalog that added items; return its size."""

@@ -110,7 +110,7 @@ class RelevanceStore:
         with self.services.database.transaction() as transaction:
             log = self._log(transaction)
             upsert_items(log, patches, NOON, None)
-        log.committed()
+        log.cache_committed_numbers()
         self.index()
 
     def delete(self, item_id: str) -> None:
@@ -118,7 +118,7 @@ class RelevanceStore:
         with self.services.database.transaction() as transaction:
             log = self._log(transaction)
             remove_item(log, item_id, NOON)
-        log.committed()
+        log.cache_committed_numbers()
         self.index()
 
     def _log(self, transaction: object) -> StoreLogTransaction:

@@ -62,7 +62,7 @@ async def link_former_customer_ids(request: Request) -> Response:
         log = StoreLogTransaction(
             work.database, work.connection, store_id, services.numbers
         )
-        work.after_commit.append(log.committed)
+        work.after_commit.append(log.cache_committed_numbers)
         return link_customer_ids(log, pairs)
 
     linked = await change_in_transaction(exchange, link)

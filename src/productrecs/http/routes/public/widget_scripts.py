@@ -379,7 +379,7 @@ def _exchange_builds(folder: Path, objects: ObjectStore) -> None:
     for name in local - remote:
         objects.put(f"{_BUILDS}/{name}", folder / name)
     for name in remote - local:
-        objects.download(f"{_BUILDS}/{name}", folder / name)
+        objects.download_and_hash(f"{_BUILDS}/{name}", folder / name)
 
 
 def read_archived_build(folder: Path, name: str) -> bytes | None:

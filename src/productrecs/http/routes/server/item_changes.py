@@ -249,7 +249,7 @@ async def _change_catalog(
         log = StoreLogTransaction(
             work.database, work.connection, store_id, services.numbers
         )
-        work.after_commit.append(log.committed)
+        work.after_commit.append(log.cache_committed_numbers)
         # Read in the transaction of the push, so that the plan's current limit applies.
         accounts = AccountRepository(work.connection)
         item_limit = catalog_limit(accounts, store_id, services.settings.plans)

@@ -5,7 +5,7 @@ from typing import Final
 
 from productrecs.records.events.event import EventKind
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, Row
-from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
+from productrecs.storage.sql.sequence_and_item_numbers import first_live_fact_received_at
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import event_session, event_shopper, events
 
@@ -154,7 +154,7 @@ class EventLogRepository(StoreScopedRepository):
 
         None if the next thousand events have no live one.
         """
-        return first_live_at(
+        return first_live_fact_received_at(
             self._connection, self._store_id, events, events.c.ts, after_seq
         )
 

@@ -9,7 +9,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseChannel
 from productrecs.storage.sql.dialects import Row
-from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
+from productrecs.storage.sql.sequence_and_item_numbers import first_live_fact_received_at
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import purchase_lines
 
@@ -184,7 +184,7 @@ class SoldLineRepository(StoreScopedRepository):
         """
         lines = purchase_lines.c
         received = sa.func.coalesce(lines.updated_at, lines.ts)
-        return first_live_at(
+        return first_live_fact_received_at(
             self._connection, self._store_id, purchase_lines, received, after_seq
         )
 
