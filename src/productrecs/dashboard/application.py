@@ -52,7 +52,7 @@ from productrecs.dashboard.page_registry import (
     parent_page_path,
 )
 from productrecs.dashboard.pages.account.email_confirmation import (
-    needs_confirmation,
+    needs_email_confirmation,
 )
 from productrecs.dashboard.pages.account.registration import INVITATION, OPEN
 from productrecs.http.limits.client_address import address_of_client, peer_of
@@ -109,7 +109,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "may_add_store": user is not None
         and not user.is_from_shop
         and visit.services.settings.registration in {OPEN, INVITATION},
-        "asks_to_confirm": needs_confirmation(visit),
+        "asks_to_confirm": needs_email_confirmation(visit),
         "current": current_navigation_path(visit.page.path),
         "navigation": [] if user is None else list(navigation()),
         "fmt": visit.formats,

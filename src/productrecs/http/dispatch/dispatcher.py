@@ -149,7 +149,7 @@ class Dispatcher:
             *(route, method, scope["query_string"], exchange.query, exchange.headers),
             peer_of(scope),
         )
-        admission = await self._admit_and_record(exchange, arrival, context)
+        admission = await self._admit_and_record_use(exchange, arrival, context)
         if admission.refusal is not None:
             await exchange.refuse_expected_error(admission.refusal)
             return
@@ -168,7 +168,7 @@ class Dispatcher:
                     scope, receive, exchange.forward_with_common_headers
                 )
 
-    async def _admit_and_record(
+    async def _admit_and_record_use(
         self, exchange: HttpExchange, arrival: AdmissionRequest, context: ProcessContext
     ) -> Admission:
         """Return the decision about a request; its rates, misuse and key are recorded."""

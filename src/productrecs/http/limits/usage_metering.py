@@ -119,7 +119,7 @@ class UsageMetering:
             except Exception as error:
                 self._due_at = time.monotonic() + FLUSH_SECONDS
                 if self._outage.should_log_failure():
-                    _log_failure(error)
+                    _log_write_failure(error)
                 _close_reader(reader)
                 reader = None
             cpu_seconds = time.thread_time() - began
@@ -128,7 +128,7 @@ class UsageMetering:
         try:
             self._flush()
         except Exception as error:
-            _log_failure(error)
+            _log_write_failure(error)
         _close_reader(reader)
 
     def _flush(self) -> None:
@@ -183,7 +183,7 @@ class UsageMetering:
         self._idle_rounds.pop(store_id, None)
 
 
-def _log_failure(error: Exception) -> None:
+def _log_write_failure(error: Exception) -> None:
     is_expected = isinstance(error, StorageError)
     level = logging.WARNING if is_expected else logging.ERROR
     reason = {"error": operator_text(error)}

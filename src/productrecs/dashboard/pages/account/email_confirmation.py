@@ -33,7 +33,7 @@ If it is not yours, do nothing.
 _log = logging.getLogger(__name__)
 
 
-def needs_confirmation(visit: Visit) -> bool:
+def needs_email_confirmation(visit: Visit) -> bool:
     """Return whether the dashboard asks the user to confirm the address."""
     if visit.session is None or visit.services.settings.smtp is None:
         return False
@@ -61,7 +61,7 @@ def _send_confirmation_link(
         _log.warning("confirmation not sent", exc_info=True)
 
 
-def show_confirmation(visit: Visit) -> Reply:
+def show_email_confirmation(visit: Visit) -> Reply:
     """Ask before a link confirms: programs that scan mails open links too."""
     token = visit.query["token"]
     user = find_user_to_confirm(visit.database, token, visit.system_ms)
@@ -70,7 +70,7 @@ def show_confirmation(visit: Visit) -> Reply:
     return visit.render("confirm.html", status=status, token=token, email=email)
 
 
-def confirm_address_of_link(visit: Visit) -> Reply:
+def confirm_email_of_link(visit: Visit) -> Reply:
     """Confirm the address of a link."""
     user = confirm_email(visit.database, visit.form["token"], visit.system_ms)
     path = LOGIN_PATH if visit.session is None else HOME_PATH
@@ -87,7 +87,7 @@ def send_confirmation_again(visit: Visit) -> Reply:
     except TooManyAttemptsError as error:
         return visit.redirect(HOME_PATH, sentence(error))
     limits.count_failure(counted)
-    if not needs_confirmation(visit):
+    if not needs_email_confirmation(visit):
         return visit.redirect(HOME_PATH, "Your e-mail is confirmed.")
     mail_confirmation(visit, visit.user, visit.store.domain)
     return visit.redirect(HOME_PATH, f"A link is on its way to {visit.user.email}.")
@@ -97,8 +97,8 @@ PAGES: Final = (
     Page(
         CONFIRM_PATH,
         "Confirm your e-mail",
-        show_confirmation,
-        confirm_address_of_link,
+        show_email_confirmation,
+        confirm_email_of_link,
         is_public=True,
     ),
     *form_pages(

@@ -37,12 +37,12 @@ If it was not you, do nothing: your password stays as it is.
 _log = logging.getLogger(__name__)
 
 
-def show_reset(visit: Visit) -> Reply:
+def show_password_reset(visit: Visit) -> Reply:
     """Show how to get a link; with a valid link, the form for a new password."""
     token = visit.query["token"]
     if token and not is_valid_reset_token(visit.database, token, visit.system_ms):
-        return _reset_page(visit, status=404, is_expired=True)
-    return _reset_page(visit, token)
+        return _password_reset_page(visit, status=404, is_expired=True)
+    return _password_reset_page(visit, token)
 
 
 def send_link_or_set_password(visit: Visit) -> Reply:
@@ -56,18 +56,18 @@ def _send_reset_link(visit: Visit) -> Reply:
     """Send a link to an address; the reply is the same for unknown addresses."""
     server, limits = visit.services.settings.smtp, visit.context.login_limits
     if server is None:
-        return _reset_page(visit)
+        return _password_reset_page(visit)
     email = visit.form["email"].lower()[:320]
     limit_keys = (f"reset {email}", f"reset from {visit.network}")
     try:
         limits.check_attempts_left(*limit_keys)
     except TooManyAttemptsError as error:
-        return _reset_page(visit, status=429, error=sentence(error))
+        return _password_reset_page(visit, status=429, error=sentence(error))
     limits.count_failure(*limit_keys)
     # In a thread: the reply's time must not reveal whether the address has a login.
     arguments = (visit.services, server, email, visit.system_ms)
     threading.Thread(target=_mail_reset_links, args=arguments, daemon=True).start()
-    return _reset_page(visit, sent_to=email)
+    return _password_reset_page(visit, sent_to=email)
 
 
 def _mail_reset_links(
@@ -95,16 +95,16 @@ def _set_password_and_log_in(visit: Visit) -> Reply:
             visit.database, token, password, visit.system_ms
         )
     except TooManyAttemptsError as error:
-        return _reset_page(visit, status=429, error=sentence(error))
+        return _password_reset_page(visit, status=429, error=sentence(error))
     except ResetLinkError:
         limits.count_failure(limit_key)
-        return _reset_page(visit, status=404, is_expired=True)
+        return _password_reset_page(visit, status=404, is_expired=True)
     except WeakPasswordError as error:
-        return _reset_page(visit, token, status=422, error=sentence(error))
+        return _password_reset_page(visit, token, status=422, error=sentence(error))
     return start_session_or_ask_for_code(visit, user, message="Your new password is set.")
 
 
-def _reset_page(
+def _password_reset_page(
     visit: Visit,
     token: str = "",
     *,
@@ -128,7 +128,7 @@ PAGES: Final = (
     Page(
         RESET_PATH,
         "Reset your password",
-        show_reset,
+        show_password_reset,
         send_link_or_set_password,
         is_public=True,
     ),

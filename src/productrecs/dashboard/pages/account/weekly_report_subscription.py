@@ -32,7 +32,7 @@ def turn_weekly_report_on_or_off(visit: Visit) -> Reply:
 
 def ask_before_stopping(visit: Visit) -> Reply:
     """Ask before a link ends the report: programs that scan mails open links too."""
-    return _stop_page(visit, _find_store_of_link(visit))
+    return _weekly_report_stop_page(visit, _find_store_of_link(visit))
 
 
 def stop_weekly_report(visit: Visit) -> Reply:
@@ -42,7 +42,7 @@ def stop_weekly_report(visit: Visit) -> Reply:
         _store_subscription_and_skip_this_week(
             visit, store, visit.query["user"], is_on=False
         )
-    return _stop_page(visit, store, is_stopped=True)
+    return _weekly_report_stop_page(visit, store, is_stopped=True)
 
 
 def _store_subscription_and_skip_this_week(
@@ -64,7 +64,9 @@ def _find_store_of_link(visit: Visit) -> Store | None:
     return store
 
 
-def _stop_page(visit: Visit, store: Store | None, *, is_stopped: bool = False) -> Reply:
+def _weekly_report_stop_page(
+    visit: Visit, store: Store | None, *, is_stopped: bool = False
+) -> Reply:
     return visit.render(
         "weekly_report_stop.html",
         status=404 if store is None else 200,

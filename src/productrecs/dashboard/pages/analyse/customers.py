@@ -194,7 +194,7 @@ def request_customer_erasure(visit: Visit) -> Reply:
     return visit.redirect(CUSTOMERS_PATH, message)
 
 
-def export_customer(visit: Visit) -> Reply:
+def export_customer_records(visit: Visit) -> Reply:
     """Send all records of a shopper as JSON lines."""
     name = visit.form["customer"][:_LONGEST_ID]
     names, _ = _find_ids_and_records(visit, name)
@@ -221,7 +221,7 @@ PAGES: Final = (
         EXPORT_PATH,
         "Records of a customer",
         None,
-        export_customer,
+        export_customer_records,
         action="Exported a customer's records",
     ),
 )

@@ -113,7 +113,7 @@ def show_demand(
     settings, today = visit.store.settings, today_of(visit.now_ms, zone)
     history = [(day["date"], float(day["actual"])) for day in summary["history"]]
     chart, days = forecast_chart_and_days(
-        visit, history, expected_days(summary["forecast"])
+        visit, history, expected_sales_days(summary["forecast"])
     )
     return visit.render(
         "demand.html",
@@ -143,7 +143,7 @@ def show_demand(
         figures=figures,
         stock=figures_by_name(demand),
         demand=demand,
-        rows=_rows_to_show(demand, by, today),
+        rows=_demand_rows_to_show(demand, by, today),
         to_do=sum(as_number(figures_by_name(demand).get(name)) or 0 for name in _TO_DO),
         today=today.isoformat(),
         forecast=forecast,
@@ -158,7 +158,9 @@ def show_demand(
     )
 
 
-def _rows_to_show(demand: Report, by: str, today: date) -> list[dict[str, ReportValue]]:
+def _demand_rows_to_show(
+    demand: Report, by: str, today: date
+) -> list[dict[str, ReportValue]]:
     """Return the products with something to do; all where expected sales are wanted."""
     rows = rows_by_column(demand)
     if by == "expected_28_days":
@@ -186,7 +188,7 @@ def forecast_chart_and_days(
     return forecast_chart(shown, expected, visit.formats), days
 
 
-def expected_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedSalesDay]:
+def expected_sales_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedSalesDay]:
     """Return a forecast's days as charts draw them."""
     return [
         ExpectedSalesDay(

@@ -236,7 +236,7 @@ def show_test(visit: Visit) -> Reply:
     return _test_page(visit, visit.query["test"])
 
 
-def change_test(visit: Visit) -> Reply:
+def change_state_or_remove_test(visit: Visit) -> Reply:
     """Start, pause, stop or remove a test, or choose a variant."""
     name, action = visit.form["test"], visit.form["then"]
     try:
@@ -402,7 +402,7 @@ PAGES: Final = (
         _TEST_PATH,
         "Test",
         show_test,
-        change_test,
+        change_state_or_remove_test,
         action="Changed a test",
         actions={
             "start": "Started a test",

@@ -114,7 +114,7 @@ def upload_product_terms(visit: Visit) -> Reply:
     return visit.redirect(f"{ORDERS_PATH}#suppliers", message)
 
 
-def add_purchase_order(visit: Visit) -> Reply:
+def add_purchase_order_line(visit: Visit) -> Reply:
     """Store one product that was ordered."""
     sent = {name: visit.form[name] for name in COLUMNS[:3]}
     sent["supplier"] = visit.form["ordered_from"]
@@ -179,7 +179,7 @@ def replace_purchase_orders_by_file(visit: Visit) -> Reply:
     return visit.redirect(f"{ORDERS_PATH}#ordered", message)
 
 
-def remove_purchase_order(visit: Visit) -> Reply:
+def remove_purchase_order_line(visit: Visit) -> Reply:
     """Delete a line: its goods arrived, or will not.
 
     Raises:
@@ -244,7 +244,7 @@ def _join_first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def save_budget(visit: Visit) -> Reply:
+def save_order_budget(visit: Visit) -> Reply:
     """Store the most money that the orders of a day may cost."""
     sent = {"order_budget": visit.form["order_budget"] or "0"}
     if errors := setting_errors(sent, BUDGET_LABELS):
@@ -340,10 +340,10 @@ PAGES: Final = (
         "Order sheets",
         ("supplier", save_supplier, "Saved a supplier"),
         ("remove", remove_supplier, "Removed a supplier"),
-        ("budget", save_budget, "Changed the budget of orders"),
+        ("budget", save_order_budget, "Changed the budget of orders"),
         ("ordered", record_sheet_as_ordered, "Recorded an order sheet as ordered"),
-        ("ordered/add", add_purchase_order, "Added goods on order"),
-        ("ordered/remove", remove_purchase_order, "Removed goods on order"),
+        ("ordered/add", add_purchase_order_line, "Added goods on order"),
+        ("ordered/remove", remove_purchase_order_line, "Removed goods on order"),
         ("ordered/remove-delivery", remove_delivery, "Removed a delivery"),
     ),
     Page(

@@ -25,7 +25,7 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
     SHOWN_DAYS,
     TARGET_MODES,
     day_before,
-    expected_days,
+    expected_sales_days,
     forecast_chart_and_days,
     history_days_of,
     stock_status_and_colour,
@@ -98,7 +98,7 @@ def show_product_forecast(
         raise PageNotFoundError(_NO_PRODUCT)
     is_on = store.settings.demand_forecast
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
-    ahead = expected_days(reply["forecast"])
+    ahead = expected_sales_days(reply["forecast"])
     query = replace(
         parse_report_query(now_ms, store.settings.zone, limit=1),
         where=(("item_id", item_id),),

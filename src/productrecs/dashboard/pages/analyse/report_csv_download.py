@@ -31,7 +31,7 @@ def download_report_csv(visit: Visit) -> Reply:
     group_columns = tuple(column for column in query["by"].split(",") if column)
     query_of_rows = with_max_rows(chosen_period(visit).query_by(*group_columns))
     query_of_rows = replace(
-        query_of_rows, where=sale_filters(visit), test=query["test"] or None
+        query_of_rows, where=parse_sale_filters(visit), test=query["test"] or None
     )
     report = make_report(visit.services, visit.store, name, query_of_rows)
     file_name = _csv_file_name(name, query_of_rows)
@@ -75,7 +75,7 @@ def _csv_file_name(name: str, query: ReportQuery) -> str:
     return "-".join(filter(None, (name, supplier.strip("-"), query.last_day))) + ".csv"
 
 
-def sale_filters(visit: Visit) -> tuple[tuple[str, str], ...]:
+def parse_sale_filters(visit: Visit) -> tuple[tuple[str, str], ...]:
     """Return the sale filters of a query string; invalid ones are ignored."""
     found = []
     for name in FILTERS:

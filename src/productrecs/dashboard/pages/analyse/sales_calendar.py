@@ -76,7 +76,7 @@ def add_calendar_entry(visit: Visit) -> Reply:
             same_days = [e.name for e in calendar.entries().values() if entry.overlaps(e)]
             calendar.add(entry, visit.now_ms)
     except CalendarEntryError as error:
-        return show_calendar(visit, status=422, sent=sent, error=sentence(error))
+        return show_sales_calendar(visit, status=422, sent=sent, error=sentence(error))
     message = f"Added. {_KNOWN_TO_NEXT}"
     if same_days:
         message += (
@@ -106,7 +106,7 @@ def save_holiday_country(visit: Visit) -> Reply:
     """Store whose public holidays the forecast knows."""
     sent = {COUNTRY: visit.form[COUNTRY]}
     if errors := setting_errors(sent, COUNTRY_LABELS):
-        return show_calendar(
+        return show_sales_calendar(
             visit, status=422, country=sent[COUNTRY], country_error=errors[COUNTRY]
         )
     visit.change_settings(sent)
@@ -155,7 +155,7 @@ def upcoming_calendar_events(
     return sorted(events, key=lambda event: (event.first_day, event.name))
 
 
-def show_calendar(
+def show_sales_calendar(
     visit: Visit,
     status: int = 200,
     sent: Mapping[str, str] | None = None,
@@ -189,7 +189,7 @@ def show_calendar(
 
 
 PAGES: Final = (
-    Page(CALENDAR_PATH, "Calendar", show_calendar),
+    Page(CALENDAR_PATH, "Calendar", show_sales_calendar),
     *form_pages(
         CALENDAR_PATH,
         "Calendar",

@@ -21,7 +21,7 @@ from productrecs.dashboard.pages.analyse.experiment_duration_text import (
     notes_without_duration,
 )
 from productrecs.dashboard.pages.analyse.experiments import metric_comparison
-from productrecs.dashboard.pages.analyse.report_csv_download import sale_filters
+from productrecs.dashboard.pages.analyse.report_csv_download import parse_sale_filters
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -76,7 +76,7 @@ _RULE: Final = (
 _MOST_BARS: Final = 100
 
 
-def show_impact(
+def show_sales_impact(
     visit: Visit,
     status: int = 200,
     typed: Mapping[str, str] | None = None,
@@ -203,7 +203,7 @@ def start_or_end_holdout(visit: Visit) -> Reply:
     if not errors and _is_used_test_name(visit, settings["holdout_test"]):
         errors = {"holdout_test": "A test of this name has run. Choose another name."}
     if errors:
-        return show_impact(visit, status=422, typed=settings, errors=errors)
+        return show_sales_impact(visit, status=422, typed=settings, errors=errors)
     visit.change_settings(settings)
     message = "The test runs. Its first numbers are there within an hour."
     return visit.redirect(f"{IMPACT_PATH}#holdout", message)
@@ -218,7 +218,7 @@ def _is_used_test_name(visit: Visit, name: str) -> bool:
 
 def show_attributed_orders(visit: Visit) -> Reply:
     """Show the orders behind a number: the newest attributed sales."""
-    period, where = chosen_period(visit), sale_filters(visit)
+    period, where = chosen_period(visit), parse_sale_filters(visit)
     query = replace(period.query_by(limit=_ROWS * 4), where=where)
     report = make_report(visit.services, visit.store, "credited-sales", query)
     return visit.render(
@@ -279,7 +279,7 @@ def _attributed_sales_chart(
 
 
 PAGES: Final = (
-    Page(IMPACT_PATH, "Impact", show_impact, group=NavigationGroup.ANALYSE),
+    Page(IMPACT_PATH, "Impact", show_sales_impact, group=NavigationGroup.ANALYSE),
     Page(
         f"{IMPACT_PATH}/holdout",
         "Holdout test",

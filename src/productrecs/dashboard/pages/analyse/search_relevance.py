@@ -233,7 +233,7 @@ def _relevance_chart(
 
 def show_query(visit: Visit) -> Reply:
     """Show the results of one query of the set, to judge them."""
-    return _query_page(visit, "relevance_query.html", visit.query["q"])
+    return _judged_query_page(visit, "relevance_query.html", visit.query["q"])
 
 
 def save_or_delete_judgement(visit: Visit) -> Reply:
@@ -249,11 +249,11 @@ def save_or_delete_judgement(visit: Visit) -> Reply:
     except QuerySetError as error:
         raise PageNotFoundError(sentence(error)) from error
     if visit.is_partial:
-        return _query_page(visit, "relevance_judge.html", text)
+        return _judged_query_page(visit, "relevance_judge.html", text)
     return visit.redirect(f"{_query_address(text)}#p-{number}", "Judged.")
 
 
-def _query_page(visit: Visit, template: str, query_text: str) -> Reply:
+def _judged_query_page(visit: Visit, template: str, query_text: str) -> Reply:
     with visit.database.reading() as connection:
         repository = RelevanceRepository(connection, visit.store.store_id)
         query = find_query(visit.store, repository.queries(), query_text)

@@ -368,7 +368,7 @@ class TypedQueryChange:
         return validate_rule(rule)
 
 
-def show_report_and_preview(visit: Visit) -> Reply:
+def show_search_report_and_preview(visit: Visit) -> Reply:
     """Show the searches of a period, and the preview of one query."""
     query, previews = truncate_query(visit.query["q"]).strip(), SearchPreviewer(visit)
     preview: dict[str, Any] = {
@@ -543,7 +543,7 @@ PAGES: Final = (
     Page(
         SEARCH_PATH,
         "Search",
-        show_report_and_preview,
+        show_search_report_and_preview,
         group=NavigationGroup.ANALYSE,
         shows_pictures=True,
     ),

@@ -50,7 +50,7 @@ class AutocompleteOption:
     is_known: bool = True  # False: the catalog has nothing of this name
 
 
-def show_options(visit: Visit) -> Reply:
+def show_autocomplete_options(visit: Visit) -> Reply:
     """Show the options of a field."""
     kind, text = visit.query["kind"], visit.query["q"]
     values = visit.query.all("of")[:_MOST_VALUES]
@@ -249,4 +249,4 @@ _KINDS: Final[
     "filter": (_filter_options, _matching_filter_options),
 }
 
-PAGES: Final = (Page(SUGGEST_PATH, "Suggestions", show_options),)
+PAGES: Final = (Page(SUGGEST_PATH, "Suggestions", show_autocomplete_options),)

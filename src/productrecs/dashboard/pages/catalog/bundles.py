@@ -179,7 +179,7 @@ def save_bundle(visit: Visit) -> Reply:
     return visit.redirect(BUNDLES_PATH, message)
 
 
-def reject_proposal(visit: Visit) -> Reply:
+def reject_bundle_proposal(visit: Visit) -> Reply:
     """Store a proposal as rejected, so that it is not proposed again."""
     editor = BundleEditor(visit.database, visit.store, visit.context.clock)
     content = BundleContent(visit.form.all("part"), state=BundleState.REJECTED)
@@ -286,7 +286,9 @@ PAGES: Final = (
     ),
     Page(f"{BUNDLES_PATH}/preview", "Preview", None, preview_bundle, is_audited=False),
     *form_pages(
-        BUNDLES_PATH, "Bundles", ("reject", reject_proposal, "Rejected a proposed bundle")
+        BUNDLES_PATH,
+        "Bundles",
+        ("reject", reject_bundle_proposal, "Rejected a proposed bundle"),
     ),
     Page(
         f"{BUNDLES_PATH}/remove",

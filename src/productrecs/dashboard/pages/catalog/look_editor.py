@@ -28,7 +28,7 @@ from productrecs.dashboard.pages.catalog.looks import (
     look_editor_of,
     picture_address_of,
     read_look_sums,
-    store_photo,
+    store_look_photo,
 )
 from productrecs.dashboard.pages.connect.widgets import render_look_preview
 from productrecs.dashboard.product_table import titles_of
@@ -189,19 +189,19 @@ def show_look_editor(visit: Visit) -> Reply:
     look = _find_look(visit, visit.query["look"])
     draft = LookDraft.of_content(look.content)
     if not visit.query["propose"] or not visit.may_change:
-        return _editor_page(visit, look, draft)
+        return _look_editor_page(visit, look, draft)
     try:
         proposed = _propose_hotspots(visit, look)
     except ProductRecsError as error:
         note = f"No hotspots could be proposed: {error}. Add them by hand."
-        return _editor_page(visit, look, draft, note=note)
+        return _look_editor_page(visit, look, draft, note=note)
     note = "No product of your catalog was recognised in the photo. Add hotspots by hand."
     if proposed:
         count_text = (
             "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
         )
         note = f"{count_text} proposed. Correct what is wrong, then save."
-    return _editor_page(
+    return _look_editor_page(
         visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note
     )
 
@@ -213,7 +213,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
     editor, is_publishing = look_editor_of(visit), visit.form["then"] == "publish"
     if is_publishing and not draft.spots:
         errors = {"look": "Add at least one hotspot before you publish the look."}
-        return _editor_page(visit, look, draft, status=422, errors=errors)
+        return _look_editor_page(visit, look, draft, status=422, errors=errors)
     try:
         content = draft.content(titles_of(visit, draft.item_ids))
         is_public = is_publishing or look.state is LookState.PUBLISHED
@@ -222,10 +222,12 @@ def save_or_publish_look(visit: Visit) -> Reply:
             and "anyway" not in visit.form
             and not _has_visible_product(visit, content)
         ):
-            return _editor_page(visit, look, draft, status=422, is_hidden=True)
+            return _look_editor_page(visit, look, draft, status=422, is_hidden=True)
         editor.edit(look.look_id, content)
     except LookError as error:
-        return _editor_page(visit, look, draft, status=422, errors=errors_by_field(error))
+        return _look_editor_page(
+            visit, look, draft, status=422, errors=errors_by_field(error)
+        )
     message = "Saved."
     if is_publishing:
         editor.publish(look.look_id)
@@ -247,14 +249,14 @@ def _has_visible_product(visit: Visit, content: LookContent) -> bool:
     )
 
 
-def replace_photo(visit: Visit) -> Reply:
+def replace_look_photo(visit: Visit) -> Reply:
     """Replace a look's photo; its hotspots keep their positions."""
     look, editor = _find_look(visit, visit.form["look"]), look_editor_of(visit)
     try:
-        editor.set_picture(look.look_id, store_photo(visit, editor))
+        editor.set_picture(look.look_id, store_look_photo(visit, editor))
     except (LookError, *UNREADABLE) as error:
         draft = LookDraft.of_content(look.content)
-        return _editor_page(
+        return _look_editor_page(
             visit, look, draft, status=422, errors={"file": sentence(error)}
         )
     visit.refresh_store()
@@ -262,7 +264,7 @@ def replace_photo(visit: Visit) -> Reply:
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
 
 
-def restore_version(visit: Visit) -> Reply:
+def restore_look_version(visit: Visit) -> Reply:
     """Restore an earlier version of a look; the present one becomes a version."""
     look = _find_look(visit, visit.form["look"])
     version = parse_row_number(visit.form["version"])
@@ -306,10 +308,10 @@ def preview_look_draft(visit: Visit) -> Reply:
     return render_look_preview(visit, replace(look, content=content))
 
 
-def add_hotspot(visit: Visit) -> Reply:
+def show_form_with_new_hotspot(visit: Visit) -> Reply:
     """Show the form with one more hotspot, for browsers without JavaScript."""
     look, draft = _find_look(visit, visit.form["look"]), LookDraft.of_form(visit.form)
-    return _editor_page(
+    return _look_editor_page(
         visit, look, replace(draft, spots=(*draft.spots, HotspotDraft.new()))
     )
 
@@ -365,7 +367,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     )
 
 
-def _editor_page(
+def _look_editor_page(
     visit: Visit,
     look: Look,
     draft: LookDraft,
@@ -412,13 +414,18 @@ PAGES: Final = (
         action="Saved a look",
     ),
     Page(
-        f"{EDIT_PATH}/add", "Look", None, add_hotspot, shows_pictures=True, is_audited=False
+        f"{EDIT_PATH}/add",
+        "Look",
+        None,
+        show_form_with_new_hotspot,
+        shows_pictures=True,
+        is_audited=False,
     ),
     Page(
         f"{EDIT_PATH}/photo",
         "Look",
         None,
-        replace_photo,
+        replace_look_photo,
         shows_pictures=True,
         file_limit=MAX_BYTES,
         action="Replaced the photo of a look",
@@ -426,7 +433,7 @@ PAGES: Final = (
     *form_pages(
         EDIT_PATH,
         "Look",
-        ("restore", restore_version, "Restored an earlier version of a look"),
+        ("restore", restore_look_version, "Restored an earlier version of a look"),
     ),
     Page(
         f"{EDIT_PATH}/preview",

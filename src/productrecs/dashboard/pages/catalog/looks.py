@@ -92,7 +92,7 @@ def add_look(visit: Visit) -> Reply:
         return show_looks(visit, status=422, errors=errors)
     editor = look_editor_of(visit)
     try:
-        picture = store_photo(visit, editor)
+        picture = store_look_photo(visit, editor)
     except UNREADABLE as error:
         return show_looks(visit, status=422, errors={"file": sentence(error)})
     try:
@@ -103,7 +103,7 @@ def add_look(visit: Visit) -> Reply:
     return visit.redirect(f"{LOOKS_PATH}/edit?look={look.look_id}&propose=1")
 
 
-def store_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
+def store_look_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
     """Return the picture of a form's file, stored for a look.
 
     Raises:

@@ -18,7 +18,7 @@ _SETTING: Final = "earnings_weight"
 def show_earnings(visit: Visit) -> Reply:
     """Show the weight and the last replay."""
     stored = find_store(visit.database, visit.store.domain).settings.earnings_weight
-    return _weight_page(visit, f"{stored:g}")
+    return _earnings_weight_page(visit, f"{stored:g}")
 
 
 def save_earnings_weight(visit: Visit) -> Reply:
@@ -26,7 +26,7 @@ def save_earnings_weight(visit: Visit) -> Reply:
     sent = visit.form["weight"]
     errors = setting_errors({_SETTING: sent}, {_SETTING: "The weight"})
     if errors:
-        return _weight_page(visit, sent, errors[_SETTING], status=422)
+        return _earnings_weight_page(visit, sent, errors[_SETTING], status=422)
     visit.change_settings({_SETTING: sent})
     message = "Saved. Lists follow within two minutes."
     return visit.redirect(EARNINGS_PATH, message)
@@ -39,7 +39,9 @@ def start_earnings_replay(visit: Visit) -> Reply:
     return visit.redirect(EARNINGS_PATH, message)
 
 
-def _weight_page(visit: Visit, weight: str, error: str = "", *, status: int = 200) -> Reply:
+def _earnings_weight_page(
+    visit: Visit, weight: str, error: str = "", *, status: int = 200
+) -> Reply:
     asked = chosen_period(visit).query_by()
     made = make_report(visit.services, visit.store, EARNINGS, asked)
     return visit.render(

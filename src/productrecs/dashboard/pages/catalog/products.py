@@ -101,7 +101,7 @@ def _picture_counts_and_failure(visit: Visit) -> dict[str, Any]:
         }
 
 
-def retry_pictures(visit: Visit) -> Reply:
+def retry_failed_pictures(visit: Visit) -> Reply:
     """Fetch every picture again that could not be fetched."""
     with visit.database.transaction() as transaction:
         pictures = PictureRepository(transaction, visit.store.store_id)
@@ -284,7 +284,9 @@ PAGES: Final = (
         shows_pictures=True,
     ),
     *form_pages(
-        PRODUCTS_PATH, "Products", ("pictures", retry_pictures, "Fetched pictures again")
+        PRODUCTS_PATH,
+        "Products",
+        ("pictures", retry_failed_pictures, "Fetched pictures again"),
     ),
     Page(ITEM_PATH, "Product", show_product_and_lists, shows_pictures=True),
 )

@@ -219,7 +219,7 @@ GROUPS: Final = (
 
 def show_list_and_search_settings(visit: Visit) -> Reply:
     """Show the effective settings."""
-    return _settings_page(visit, _stored_setting_texts(visit), {})
+    return _list_and_search_settings_page(visit, _stored_setting_texts(visit), {})
 
 
 def save_list_and_search_settings(visit: Visit) -> Reply:
@@ -228,7 +228,7 @@ def save_list_and_search_settings(visit: Visit) -> Reply:
     texts = {field.name: _submitted_text(visit, field) for field in _every_field()}
     errors = setting_errors(texts, {field.name: field.label for field in _every_field()})
     if errors:
-        return _settings_page(visit, texts, errors, status=422)
+        return _list_and_search_settings_page(visit, texts, errors, status=422)
     visit.change_settings(texts)
     changed_names = {
         name for name, value_text in texts.items() if value_text != before[name]
@@ -247,14 +247,14 @@ def show_settings_effect_on_query_set(visit: Visit) -> Reply:
     sent = {field.name: _submitted_text(visit, field) for field in _every_field()}
     errors = setting_errors(sent, {field.name: field.label for field in _every_field()})
     if errors:
-        return _settings_page(visit, sent, errors, status=422)
+        return _list_and_search_settings_page(visit, sent, errors, status=422)
     stored = find_store(visit.database, visit.store.domain).settings
     typed = {name: parse_setting(name, sent[name]) for name in _OF_SEARCH}
     changed: StoreSettings = replace(stored, **typed)  # type: ignore[arg-type]  # as parsed
     now, then = (
         searchable_store(visit.cached_store, settings) for settings in (stored, changed)
     )
-    return _settings_page(
+    return _list_and_search_settings_page(
         visit, sent, {}, effect=measure_effect_on_query_set(visit, now, then)
     )
 
@@ -298,7 +298,7 @@ def _stored_setting_texts(visit: Visit) -> dict[str, str]:
     return texts
 
 
-def _settings_page(
+def _list_and_search_settings_page(
     visit: Visit,
     texts: dict[str, str],
     errors: dict[str, str],

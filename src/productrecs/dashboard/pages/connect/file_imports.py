@@ -149,7 +149,7 @@ def show_import(visit: Visit) -> Reply:
         may_undo=_may_undo(visit, file_import),
         state=status_text_and_tone(file_import),
         counts=_shown_count_columns(file_import),
-        lines=_order_line_count(file_import),
+        lines=_order_lines_unless_one_per_row(file_import),
         skipped=int(file_import.preview.get("counts", {}).get("skipped", 0)),
         kinds=_KINDS[1:],
         times=_TIMES,
@@ -173,7 +173,7 @@ def status_text_and_tone(file_import: FileImport) -> tuple[str, str]:
     return _PARTLY if result.get("has_errors") else _STATES[status]
 
 
-def _order_line_count(file_import: FileImport) -> int:
+def _order_lines_unless_one_per_row(file_import: FileImport) -> int:
     """Return how many order lines the rows have; 0 where a row is a line."""
     is_checked = file_import.status is ImportStatus.CHECKED
     counts = (file_import.preview if is_checked else file_import.result).get("counts", {})

@@ -181,7 +181,7 @@ def watch_and_show_live_events(visit: Visit) -> Reply:
     visit.context.live_view_recorder.watch_store(store_id)
     agent = visit.request.headers.get("user-agent", "")
     own_client = client_hash(store_id, visit.client_address, agent)
-    query, page_filters = visit.query, _read_filters(visit)
+    query, page_filters = visit.query, _read_live_event_filters(visit)
     filters = {name: page_filters[name] for name in ("verdict", "kind", "session", "item")}
     filters["client"] = own_client if page_filters["mine"] else ""
     after = query["after"] if visit.is_partial else ""
@@ -224,7 +224,7 @@ def _was_shown_before(event: LiveEvent, until_ms: int) -> bool:
     return is_stored and event.at_ms <= until_ms
 
 
-def _read_filters(visit: Visit) -> dict[str, str]:
+def _read_live_event_filters(visit: Visit) -> dict[str, str]:
     """Return the filters of the query; unknown values are ignored."""
     query = visit.query
     verdict = query["verdict"]

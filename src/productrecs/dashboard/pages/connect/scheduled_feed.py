@@ -56,7 +56,7 @@ def save_feed_and_request_fetch(visit: Visit) -> Reply:
     try:
         _editor(visit).save_and_fetch(entered, visit.system_ms)
     except FeedAddressError as error:
-        return show_feed(visit, status=422, error=str(error), entered=entered)
+        return show_scheduled_feed(visit, status=422, error=str(error), entered=entered)
     return visit.redirect(FEED_PATH, "The feed is saved. It is fetched now: see below.")
 
 
@@ -70,7 +70,7 @@ def request_feed_fetch(visit: Visit) -> Reply:
     return visit.redirect(FEED_PATH, message)
 
 
-def remove_feed(visit: Visit) -> Reply:
+def remove_scheduled_feed(visit: Visit) -> Reply:
     """Remove the feed."""
     message = "The feed is removed. Your products stay."
     try:
@@ -88,7 +88,7 @@ def turn_feed_mails_on_or_off(visit: Visit) -> Reply:
     return visit.redirect(f"{FEED_PATH}#mails", message)
 
 
-def show_feed(
+def show_scheduled_feed(
     visit: Visit,
     *,
     status: int = 200,
@@ -163,7 +163,7 @@ PAGES: Final = (
     Page(
         FEED_PATH,
         "Scheduled feed",
-        show_feed,
+        show_scheduled_feed,
         save_feed_and_request_fetch,
         action="Saved the scheduled feed",
     ),
@@ -171,7 +171,7 @@ PAGES: Final = (
         FEED_PATH,
         "Scheduled feed",
         ("fetch", request_feed_fetch, "Fetched the scheduled feed"),
-        ("remove", remove_feed, "Removed the scheduled feed"),
+        ("remove", remove_scheduled_feed, "Removed the scheduled feed"),
     ),
     *form_pages(
         FEED_PATH,

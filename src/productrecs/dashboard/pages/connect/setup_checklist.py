@@ -102,10 +102,10 @@ def create_first_secret_key(visit: Visit) -> Reply:
     """Create the store's first secret key and show it once; a key in use stays."""
     store = find_store(visit.database, visit.store.domain)
     if store.secrets.active_keys(visit.system_ms):
-        return show_start(visit)
+        return show_setup_checklist(visit)
     secret = rotate_secret(visit.database, store, visit.system_ms)
     visit.refresh_accounts()
-    return show_start(visit, secret)
+    return show_setup_checklist(visit, secret)
 
 
 def count_done_and_all_setup_steps(visit: Visit) -> tuple[int, int]:
@@ -114,7 +114,7 @@ def count_done_and_all_setup_steps(visit: Visit) -> tuple[int, int]:
     return sum(step.is_done for step in steps), len(steps)
 
 
-def show_start(visit: Visit, secret: str = "") -> Reply:
+def show_setup_checklist(visit: Visit, secret: str = "") -> Reply:
     """Show every step; htmx polls only the list."""
     steps = _checklist_steps(visit)
     done = sum(step.is_done for step in steps)
@@ -294,7 +294,7 @@ def _order_curl_command(base: str) -> str:
 
 
 PAGES: Final = (
-    Page(START_PATH, "Get started", show_start, group=NavigationGroup.CONNECT),
+    Page(START_PATH, "Get started", show_setup_checklist, group=NavigationGroup.CONNECT),
     *form_pages(
         START_PATH,
         "Get started",

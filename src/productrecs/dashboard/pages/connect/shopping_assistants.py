@@ -59,7 +59,7 @@ _SWITCHES: Final = {
 }
 
 
-def show_assistants(visit: Visit) -> Reply:
+def show_shopping_assistants(visit: Visit) -> Reply:
     """Show the switches, the profile's address and the calls of each assistant."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
@@ -179,7 +179,7 @@ PAGES: Final = (
     Page(
         ASSISTANTS_PATH,
         "Shopping assistants",
-        show_assistants,
+        show_shopping_assistants,
         switch_assistant_setting,
         action="Switched what shopping assistants may do on or off",
     ),

@@ -125,7 +125,7 @@ def show_draft_changes(visit: Visit) -> Reply:
 def show_saved_preview(visit: Visit) -> Reply:
     """Show the saved appearance on the shop's own products."""
     widget_type = _widget_type_or_default(visit.query["type"])
-    return _preview_page(visit, widget_type, _read_saved_config(visit, widget_type))
+    return _widget_preview_page(visit, widget_type, _read_saved_config(visit, widget_type))
 
 
 def preview_widget_draft(visit: Visit) -> Reply:
@@ -134,7 +134,7 @@ def preview_widget_draft(visit: Visit) -> Reply:
     changed = _apply_draft(
         _read_saved_config(visit, widget_type), parse_settings_form(visit.form)
     )
-    return _preview_page(visit, widget_type, changed)
+    return _widget_preview_page(visit, widget_type, changed)
 
 
 def _widgets_page(
@@ -208,10 +208,10 @@ def _preview_settings(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
 
 def render_look_preview(visit: Visit, look: Look) -> Reply:
     """Show a look, published or not, with the saved appearance of looks."""
-    return _preview_page(visit, "look", _read_saved_config(visit, "look"), look)
+    return _widget_preview_page(visit, "look", _read_saved_config(visit, "look"), look)
 
 
-def _preview_page(
+def _widget_preview_page(
     visit: Visit,
     widget_type: str,
     config: WidgetConfig,
@@ -224,7 +224,9 @@ def _preview_page(
         look = next(reversed(visit.cached_store.looks.newest.values()), None)
     if look is not None:
         item_id = look.content.item_id
-    scripts = dict(zip(("recs", "search", "look"), _script_paths(visit), strict=True))
+    scripts = dict(
+        zip(("recs", "search", "look"), _widget_script_paths(visit), strict=True)
+    )
     reply = visit.render(
         "widget_preview.html",
         kind=widget_type if widget_type in scripts else "recs",
@@ -258,7 +260,7 @@ def _look_reply_fields(visit: Visit, look: Look) -> Any:
     return json.loads(msgspec.json.encode(reply))
 
 
-def _script_paths(visit: Visit) -> list[str]:
+def _widget_script_paths(visit: Visit) -> list[str]:
     """Return the paths of the scripts, on the dashboard's host."""
     return [
         tag.partition('src="')[2].partition('"')[0]

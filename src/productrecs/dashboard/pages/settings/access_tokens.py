@@ -35,7 +35,7 @@ def tokens_of(visit: Visit) -> list[AccessToken]:
         return AccessTokenRepository(connection, visit.store.store_id).all()
 
 
-def add_token(visit: Visit) -> Reply:
+def create_and_show_access_token(visit: Visit) -> Reply:
     """Make a token, and show it once."""
     name, may = visit.form["name"], visit.form["may"]
     role = _CHOICES.get(may, Role.VIEWER)
@@ -46,11 +46,11 @@ def add_token(visit: Visit) -> Reply:
         )
     except AccessTokenError as error:
         problem = sentence(error)
-        return show_tokens(visit, status=422, typed=name, may=may, error=problem)
-    return show_tokens(visit, text=text)
+        return show_access_tokens(visit, status=422, typed=name, may=may, error=problem)
+    return show_access_tokens(visit, text=text)
 
 
-def revoke_token(visit: Visit) -> Reply:
+def revoke_access_token(visit: Visit) -> Reply:
     """Revoke a token: its next call is refused.
 
     Raises:
@@ -66,7 +66,7 @@ def revoke_token(visit: Visit) -> Reply:
     )
 
 
-def show_tokens(
+def show_access_tokens(
     visit: Visit,
     *,
     status: int = 200,
@@ -93,12 +93,12 @@ def show_tokens(
 
 
 PAGES: Final = (
-    Page(ASSISTANT_PATH, _TITLE, show_tokens, may_change=Role.OWNER),
+    Page(ASSISTANT_PATH, _TITLE, show_access_tokens, may_change=Role.OWNER),
     *form_pages(
         ASSISTANT_PATH,
         _TITLE,
-        ("add", add_token, "Made an access token for an assistant"),
-        ("revoke", revoke_token, "Revoked an access token of an assistant"),
+        ("add", create_and_show_access_token, "Made an access token for an assistant"),
+        ("revoke", revoke_access_token, "Revoked an access token of an assistant"),
         may_change=Role.OWNER,
     ),
 )

@@ -90,7 +90,7 @@ def replace_secret_key(visit: Visit) -> Reply:
         visit.database, visit.store, visit.system_ms, overlap_ms=overlap_ms
     )
     visit.refresh_accounts()
-    return show_account(visit, secret=secret)
+    return show_keys_and_plan(visit, secret=secret)
 
 
 def revoke_secret_key(visit: Visit) -> Reply:
@@ -102,7 +102,7 @@ def revoke_secret_key(visit: Visit) -> Reply:
     return visit.redirect(f"{ACCOUNT_PATH}#keys", f"{said} Calls with it are refused.")
 
 
-def add_origin(visit: Visit) -> Reply:
+def add_allowed_origin(visit: Visit) -> Reply:
     """Add an origin to the allowlist; the reply names its `www.` or scheme variants."""
     typed = visit.form["origin"]
     text = typed if "://" in typed or not typed else f"https://{typed}"
@@ -111,7 +111,7 @@ def add_origin(visit: Visit) -> Reply:
         after = change_origins(visit.database, visit.store, add=[text])
     except OriginError as error:
         error_text = sentence(error)
-        return show_account(visit, status=422, origin=text, origin_error=error_text)
+        return show_keys_and_plan(visit, status=422, origin=text, origin_error=error_text)
     visit.refresh_accounts()
     added = next(iter(after - before), None)
     message = "Origin added." if added else "This origin is on the list already."
@@ -131,7 +131,7 @@ def add_origin(visit: Visit) -> Reply:
     return visit.redirect(f"{ACCOUNT_PATH}#origins", message)
 
 
-def remove_origin(visit: Visit) -> Reply:
+def remove_allowed_origin(visit: Visit) -> Reply:
     """Remove an origin from the allowlist."""
     change_origins(visit.database, visit.store, remove=[visit.form["origin"]])
     visit.refresh_accounts()
@@ -191,7 +191,7 @@ def _secret_key_rows(
     ]
 
 
-def show_account(
+def show_keys_and_plan(
     visit: Visit,
     *,
     status: int = 200,
@@ -225,14 +225,14 @@ def show_account(
 
 
 PAGES: Final = (
-    Page(ACCOUNT_PATH, "Keys and plan", show_account, group=NavigationGroup.SETTINGS),
+    Page(ACCOUNT_PATH, "Keys and plan", show_keys_and_plan, group=NavigationGroup.SETTINGS),
     *form_pages(
         ACCOUNT_PATH,
         "Keys and plan",
         ("secret", replace_secret_key, "Replaced the secret key"),
         ("secret/revoke", revoke_secret_key, "Revoked a secret key"),
-        ("origins/add", add_origin, "Added an origin"),
-        ("origins/remove", remove_origin, "Removed an origin"),
+        ("origins/add", add_allowed_origin, "Added an origin"),
+        ("origins/remove", remove_allowed_origin, "Removed an origin"),
         may_change=Role.OWNER,
     ),
     *form_pages(

@@ -78,11 +78,11 @@ def change_password_and_end_other_sessions(visit: Visit) -> Reply:
         change_password(visit.database, session_of(visit), old, new)
     except WrongPasswordError as error:
         limits.count_failure(limit_key)
-        return show_security(visit, status=422, old_error=sentence(error))
+        return show_login_and_security(visit, status=422, old_error=sentence(error))
     except WeakPasswordError as error:
-        return show_security(visit, status=422, new_error=sentence(error))
+        return show_login_and_security(visit, status=422, new_error=sentence(error))
     except TooManyAttemptsError as error:
-        return show_security(visit, status=429, old_error=sentence(error))
+        return show_login_and_security(visit, status=429, old_error=sentence(error))
     message = "Your new password is set. Your other sessions ended."
     return visit.redirect(SECURITY_PATH, message)
 
@@ -106,7 +106,7 @@ def session_of(visit: Visit) -> Session:
     return visit.session
 
 
-def show_security(visit: Visit, status: int = 200, **errors: str) -> Reply:
+def show_login_and_security(visit: Visit, status: int = 200, **errors: str) -> Reply:
     """Show the user's sessions, and the form for a new password with its errors."""
     session = session_of(visit)
     field_errors = {"old_error": "", "new_error": "", **errors}
@@ -251,7 +251,7 @@ PAGES: Final = (
     Page(
         SECURITY_PATH,
         "Login and security",
-        show_security,
+        show_login_and_security,
         group=NavigationGroup.SETTINGS,
         may_change=Role.VIEWER,
         is_of_login=True,

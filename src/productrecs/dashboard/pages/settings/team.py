@@ -106,7 +106,7 @@ def withdraw_invitation(visit: Visit) -> Reply:
     return visit.redirect(TEAM_PATH, "The invitation is withdrawn.")
 
 
-def set_role(visit: Visit) -> Reply:
+def change_member_role(visit: Visit) -> Reply:
     """Change a member's role."""
     store_id, member = visit.store.store_id, visit.form["member"]
     try:
@@ -252,7 +252,7 @@ PAGES: Final = (
         "Team",
         ("invite", create_and_mail_or_show_invitation, "Invited somebody"),
         ("withdraw", withdraw_invitation, "Withdrew an invitation"),
-        ("role", set_role, "Changed a role"),
+        ("role", change_member_role, "Changed a role"),
         ("remove", remove_team_member, "Removed a member"),
         may_change=Role.OWNER,
     ),

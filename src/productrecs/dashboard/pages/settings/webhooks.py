@@ -54,7 +54,7 @@ EVENTS: Final = {
 }
 
 
-def add_endpoint(visit: Visit) -> Reply:
+def add_webhook_endpoint(visit: Visit) -> Reply:
     """Add an address, and show its secret once."""
     typed, secret = visit.form["address"], new_secret()
     try:
@@ -79,9 +79,9 @@ def add_endpoint(visit: Visit) -> Reply:
     return show_webhooks(visit, chosen=endpoint.endpoint_id, secret=secret)
 
 
-def replace_endpoint_secret(visit: Visit) -> Reply:
+def replace_webhook_secret(visit: Visit) -> Reply:
     """Replace an address's secret, and show the new one once."""
-    endpoint, secret = _chosen_endpoint(visit), new_secret()
+    endpoint, secret = _chosen_webhook_endpoint(visit), new_secret()
     stored = visit.services.cipher.encrypt_if_keyed(secret)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
@@ -89,9 +89,9 @@ def replace_endpoint_secret(visit: Visit) -> Reply:
     return show_webhooks(visit, chosen=endpoint.endpoint_id, secret=secret)
 
 
-def switch_endpoint(visit: Visit) -> Reply:
+def switch_webhook_endpoint(visit: Visit) -> Reply:
     """Switch an address on or off."""
-    endpoint, is_on = _chosen_endpoint(visit), bool(visit.form["on"])
+    endpoint, is_on = _chosen_webhook_endpoint(visit), bool(visit.form["on"])
     state = WebhookEndpointState.ON if is_on else WebhookEndpointState.OFF
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
@@ -100,9 +100,9 @@ def switch_endpoint(visit: Visit) -> Reply:
     return _redirect_to_endpoint(visit, endpoint, said)
 
 
-def save_chosen_events(visit: Visit) -> Reply:
+def save_chosen_webhook_events(visit: Visit) -> Reply:
     """Choose what an address is told from now on; what waits is still sent."""
-    endpoint, chosen = _chosen_endpoint(visit), visit.form.all("event")
+    endpoint, chosen = _chosen_webhook_endpoint(visit), visit.form.all("event")
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         left_out = {event for event in EVENTS if event.value not in chosen}
@@ -111,18 +111,18 @@ def save_chosen_events(visit: Visit) -> Reply:
     return _redirect_to_endpoint(visit, endpoint, said)
 
 
-def remove_endpoint(visit: Visit) -> Reply:
+def remove_webhook_endpoint(visit: Visit) -> Reply:
     """Remove an address with its log."""
-    endpoint = _chosen_endpoint(visit)
+    endpoint = _chosen_webhook_endpoint(visit)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         webhooks.remove_endpoint(endpoint.endpoint_id)
     return visit.redirect(WEBHOOKS_PATH, "The address and its log are removed.")
 
 
-def enqueue_test_message(visit: Visit) -> Reply:
+def enqueue_webhook_test_message(visit: Visit) -> Reply:
     """Write a sample of the chosen message, which the sender sends within seconds."""
-    endpoint, chosen = _chosen_endpoint(visit), visit.form["event"]
+    endpoint, chosen = _chosen_webhook_endpoint(visit), visit.form["event"]
     event = next((event for event in EVENTS if event.value == chosen), WebhookEvent.PING)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
@@ -132,13 +132,13 @@ def enqueue_test_message(visit: Visit) -> Reply:
     return _redirect_to_endpoint(visit, endpoint, message)
 
 
-def requeue_message(visit: Visit) -> Reply:
+def requeue_webhook_message(visit: Visit) -> Reply:
     """Send a message of the log again.
 
     Raises:
         PageNotFoundError: when the log does not have it.
     """
-    endpoint, number = _chosen_endpoint(visit), visit.form["number"]
+    endpoint, number = _chosen_webhook_endpoint(visit), visit.form["number"]
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         if not webhooks.requeue(
@@ -159,7 +159,7 @@ def endpoints_of(visit: Visit) -> list[WebhookEndpoint]:
         return WebhookRepository(connection, visit.store.store_id).endpoints()
 
 
-def _chosen_endpoint(visit: Visit) -> WebhookEndpoint:
+def _chosen_webhook_endpoint(visit: Visit) -> WebhookEndpoint:
     for endpoint in endpoints_of(visit):
         if endpoint.endpoint_id == visit.form["endpoint"]:
             return endpoint
@@ -241,13 +241,13 @@ PAGES: Final = (
     *form_pages(
         WEBHOOKS_PATH,
         "Webhooks",
-        ("add", add_endpoint, "Added an address for webhooks"),
-        ("secret", replace_endpoint_secret, "Replaced a webhook's secret"),
-        ("events", save_chosen_events, "Chose the messages of a webhook"),
-        ("switch", switch_endpoint, "Switched a webhook on or off"),
-        ("remove", remove_endpoint, "Removed an address for webhooks"),
-        ("test", enqueue_test_message, "Sent a test webhook"),
-        ("replay", requeue_message, "Sent a webhook again"),
+        ("add", add_webhook_endpoint, "Added an address for webhooks"),
+        ("secret", replace_webhook_secret, "Replaced a webhook's secret"),
+        ("events", save_chosen_webhook_events, "Chose the messages of a webhook"),
+        ("switch", switch_webhook_endpoint, "Switched a webhook on or off"),
+        ("remove", remove_webhook_endpoint, "Removed an address for webhooks"),
+        ("test", enqueue_webhook_test_message, "Sent a test webhook"),
+        ("replay", requeue_webhook_message, "Sent a webhook again"),
         may_change=Role.OWNER,
     ),
 )

@@ -58,12 +58,12 @@ async def link_former_customer_ids(request: Request) -> Response:
     pairs = parse_customer_ids(await read_json_body(request))
     store_id, services = exchange.known_caller.store.store_id, exchange.context.services
 
-    def link(work: WriteTransaction) -> int:
+    def link_pairs(work: WriteTransaction) -> int:
         log = StoreLogTransaction(
             work.database, work.connection, store_id, services.numbers
         )
         work.after_commit.append(log.cache_committed_numbers)
         return link_customer_ids(log, pairs)
 
-    linked = await change_in_transaction(exchange, link)
+    linked = await change_in_transaction(exchange, link_pairs)
     return json_reply({"ok": True, "linked": linked})

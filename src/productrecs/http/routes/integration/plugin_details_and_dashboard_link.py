@@ -153,14 +153,14 @@ async def create_dashboard_link(request: Request) -> Response:
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
-    def create_token(work: WriteTransaction) -> str | None:
+    def create_token_if_login_exists(work: WriteTransaction) -> str | None:
         user = find_login_or_first_owner(UserRepository(work.connection, store_id), email)
         if user is None:
             return None
         factors = SecondFactorRepository(work.connection, store_id)
         return create_sign_in_token(factors, user, services.system_clock())
 
-    token = await change_in_transaction(exchange, create_token)
+    token = await change_in_transaction(exchange, create_token_if_login_exists)
     path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"
     content = {"path": path, "signs_in": token is not None}
     return json_reply(content)

@@ -104,7 +104,7 @@ async def mail_image(
     """
     slot_request = await verify_slot_request(request, query)
     meter = await meter_within_quota(slot_request)
-    card = None if meter is None else await _card_at_position(slot_request)
+    card = None if meter is None else await _load_or_choose_card_at_position(slot_request)
     slot_request.count_engagement(MailResource.IMAGE)
     title, price, picture = slot_request.store.domain, "", ""
     note = "No product for a shopper who is not known."
@@ -139,7 +139,9 @@ async def mail_image(
     return Response(jpeg, media_type=_JPEG, headers=headers)
 
 
-async def _card_at_position(slot_request: MailSlotRequest) -> MailProductCard | None:
+async def _load_or_choose_card_at_position(
+    slot_request: MailSlotRequest,
+) -> MailProductCard | None:
     """Return the product that a picture shows; None without one."""
     may_show, index = slot_request.make_showable_check(), slot_request.query.position - 1
     try:

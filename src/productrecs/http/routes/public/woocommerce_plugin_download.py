@@ -164,10 +164,11 @@ ARCHIVE_REPLIES: Final[Responses] = {
 @routes.get(
     PLUGIN_PATH,
     NONE,
+    operation_id="store_plugin",
     summary="Return the plugin for WooCommerce",
     responses=ARCHIVE_REPLIES,
 )
-async def store_plugin(request: Request) -> Response:
+async def download_woocommerce_plugin(request: Request) -> Response:
     """Return the archive that WordPress installs under Plugins, Add New, Upload Plugin.
 
     The same release of the service at the same address always returns the same bytes.

@@ -167,7 +167,9 @@ async def upload_orders(
     form = MultipartFormParser(headers, "file")
     context, store_id = exchange.context, exchange.known_caller.store.store_id
     upload_id = new_upload_id()
-    async with _open_upload_file(context.services, store_id, upload_id, declared_bytes) as (
+    async with _reserve_slot_and_open_upload_file(
+        context.services, store_id, upload_id, declared_bytes
+    ) as (
         file,
         in_thread,
     ):
@@ -278,7 +280,7 @@ class _DiskWriteThread:
 
 
 @asynccontextmanager
-async def _open_upload_file(
+async def _reserve_slot_and_open_upload_file(
     services: Services,
     store_id: StoreId,
     upload_id: str,
