@@ -33,7 +33,11 @@ from productrecs.engines.engine_protocol import ListContext
 from productrecs.engines.registry import BROWSE, BUY, BY_NAME, COMPLEMENTARY
 from productrecs.features.recommendations.candidates import fuse_candidates
 from productrecs.features.recommendations.recommendation_request import Source
-from productrecs.features.recommendations.source_recipes import PageType, Recipe, recipe_of
+from productrecs.features.recommendations.source_recipes import (
+    PageType,
+    Recipe,
+    choose_recipe,
+)
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
 
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
     from productrecs.engines.engine_protocol import ListRequest
 
-MIX: Final = recipe_of(Source.MIX, StoreSettings())
+MIX: Final = choose_recipe(Source.MIX, StoreSettings())
 BEFORE: Final = replace(MIX, blend_with_complements={})
 SHOWN: Final = (4, 10)
 LEAST: Final = 0.98  # of what `mix` hits without it

@@ -35,7 +35,7 @@ from productrecs.engines.engine_protocol import ListContext, ListRequest
 from productrecs.engines.registry import BROWSE, BUY, BY_NAME
 from productrecs.features.recommendations.candidates import fuse_candidates
 from productrecs.features.recommendations.recommendation_request import Source
-from productrecs.features.recommendations.source_recipes import PageType, recipe_of
+from productrecs.features.recommendations.source_recipes import PageType, choose_recipe
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ LENGTHS: Final = (4, 10)
 MOST: Final = 2_500  # questions of a set
 _VISIT_ITEMS: Final = 10  # of an order that counts as a visit
 _RECENT: Final = 9  # latest items of a visit
-_WEIGHTS: Final = recipe_of(Source.MIX, StoreSettings()).blend[PageType.PRODUCT]
+_WEIGHTS: Final = choose_recipe(Source.MIX, StoreSettings()).blend[PageType.PRODUCT]
 # By shop: the share of the groups that are visits, and from which share on they are orders.
 SHOPS: Final = {
     "both": (1.0, 0.0),

@@ -31,7 +31,11 @@ from productrecs.engines.visual.visual_similarity import (
     fit_match_confidence,
     similarity_floor,
 )
-from productrecs.features.looks.photo_spots import MAX_PRODUCTS, PhotoSpot, find_photo_spots
+from productrecs.features.looks.photo_spots import (
+    MAX_PRODUCTS,
+    PhotoSpot,
+    choose_photo_spots,
+)
 from productrecs.training.visual.photo_matcher import RegionMatch
 
 if TYPE_CHECKING:
@@ -181,7 +185,7 @@ def look(shop: Shop, sureness: MatchConfidence, photo: Pixels) -> list[PhotoSpot
         RegionMatch(tuple(box), "", None, found)
         for box, found in zip(boxes, alike, strict=True)
     ]
-    return find_photo_spots(sureness, cast("CatalogView", shop), seen)
+    return choose_photo_spots(sureness, cast("CatalogView", shop), seen)
 
 
 def scene(

@@ -63,7 +63,7 @@ from productrecs.features.imports.event_import import CHUNK
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.item_import import import_items
 from productrecs.features.search.relevance.relevance_monitoring import (
-    measure_and_store_relevance,
+    judge_clicks_and_store_measure,
 )
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import (
@@ -368,7 +368,7 @@ def _measure_search(services: Services, store: Store) -> None:
         reader.close()
     Attributor(services.database, services.touchpoint_folder).catch_up(store)
     searchable = searchable_store(load_store(services, store))
-    measure_and_store_relevance(services.database, store, searchable, services.clock())
+    judge_clicks_and_store_measure(services.database, store, searchable, services.clock())
 
 
 def _mark_complete(services: Services, store: Store) -> None:

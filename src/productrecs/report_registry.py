@@ -31,7 +31,7 @@ from productrecs.features.forecast.order_sheets import (
 )
 from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_replay_report,
-    replay_earning_weights,
+    replay_earning_weights_and_store_result,
 )
 from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
@@ -197,7 +197,7 @@ def refresh_report_counts(
     if name == EXPERIMENT:
         _measure_and_store_test(services, store, query.test)
     elif name == EARNINGS:
-        replay_earning_weights(services.database, store, services.clock())
+        replay_earning_weights_and_store_result(services.database, store, services.clock())
     elif name in CUSTOMERS:
         compute_and_store_segments(services.database, store, services.clock())
     elif name not in FORECASTS:  # the nightly run computes them

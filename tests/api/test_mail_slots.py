@@ -134,7 +134,9 @@ def product(host: PictureHost, item_id: str, **fields: object) -> dict[str, obje
 def counts(service: Service, mailing: Mailing) -> MailSlotCounts:
     store_id = StoreId(mailing.merchant.account.store_id)
     with service.database() as database, database.reading() as connection:
-        found = MailSlotCountRepository(connection, store_id).recent_by_slot(system_ms())
+        found = MailSlotCountRepository(connection, store_id).recent_counts_by_slot(
+            system_ms()
+        )
     return found.get("newsletter", MailSlotCounts())
 
 

@@ -310,10 +310,10 @@ def test_webhooks_that_wait_are_counted_for_addresses_that_are_on(
             )
         for hours in (5, 2, 1):
             now_ms = system_ms() - hours * HOUR_MS
-            webhooks.enqueue_for_all(WebhookEvent.PING, {}, now_ms)
+            webhooks.enqueue_for_subscribed_endpoints(WebhookEvent.PING, {}, now_ms)
             if hours == 5:
                 oldest = webhooks.newest_messages("on", 1)[0]
-                webhooks.record_attempt(
+                webhooks.record_attempt_and_schedule_retry(
                     oldest, DeliveryAttemptResult(200, "200"), system_ms()
                 )
         webhooks.set_state("off", WebhookEndpointState.OFF)

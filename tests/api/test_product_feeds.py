@@ -54,7 +54,7 @@ def fetches(service: Service, merchant: Merchant) -> dict[FeedFormat, ExportedFe
         repository = ExportedFeedFetchRepository(
             connection, StoreId(merchant.account.store_id)
         )
-        return repository.recent_by_feed(system_ms())
+        return repository.recent_fetches_by_feed(system_ms())
 
 
 def test_a_feed_has_what_pages_show_and_its_fetch_is_counted(

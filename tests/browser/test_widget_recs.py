@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from productrecs.features.widgets.price_format import price_pattern
+from productrecs.features.widgets.price_format import sample_price
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from tests.support.browser import a_minute_later, watched
 from tests.support.service import add_placement, eventually
@@ -234,7 +234,7 @@ def test_from_right_to_left_everything_is_turned(page: Page, front: Storefront) 
 def test_price_patterns_are_as_the_browser_itself_formats_prices(page: Page) -> None:
     forms_by_locale = {  # in languages that have long settled how they write
         locale: {
-            currency: price_pattern(locale, currency) for currency in ("EUR", "USD", "GBP")
+            currency: sample_price(locale, currency) for currency in ("EUR", "USD", "GBP")
         }
         for locale in ("en", "en-GB", "de", "de-AT", "fr", "es", "nl", "sv", "ja")
     }

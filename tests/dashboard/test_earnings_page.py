@@ -43,7 +43,7 @@ def shop(office: Office) -> Filled:
 
 def index(office: Office, store_id: StoreId) -> None:
     job: Any = type("Job", (), {"store_id": store_id})()
-    StoreJobs(office.services).compute_earning_index_of_store(
+    StoreJobs(office.services).compute_and_store_earning_index(
         job, JobProgress(threading.Event())
     )
 

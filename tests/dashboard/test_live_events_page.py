@@ -318,8 +318,8 @@ def test_so_many_are_stored_and_no_more(
 
     with office.services.database.reading() as connection:
         repository = LiveEventRepository(connection, store.store_id)
-        found = repository.latest(now + total)
-        assert repository.latest(now + total + RETENTION_MS) == []
+        found = repository.latest_recorded(now + total)
+        assert repository.latest_recorded(now + total + RETENTION_MS) == []
     assert len(found) == MAX_EVENTS
     assert found[0].at_ms == now + total - 1
 
@@ -332,7 +332,7 @@ def test_nothing_is_missed_between_two_polls_of_one_millisecond(
         with office.services.database.transaction() as transaction:
             repository = LiveEventRepository(transaction, store.store_id)
             repository.add_and_delete_old([event_at(office.now_ms - earlier)])
-            came = repository.latest(office.now_ms, after)
+            came = repository.latest_recorded(office.now_ms, after)
         counts.append(len(came))
         after = came[0].entry_id
     assert counts == [1, 1, 1, 1, 1]

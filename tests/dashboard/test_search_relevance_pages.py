@@ -12,7 +12,7 @@ from productrecs.dashboard.page_registry import PAGES
 from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
 from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 from productrecs.features.search.relevance.relevance_monitoring import (
-    measure_and_store_relevance,
+    judge_clicks_and_store_measure,
     read_measures,
 )
 from productrecs.features.search.relevance.repository import RelevanceRepository
@@ -75,7 +75,7 @@ def measure(office: Office, store: Store) -> None:
     """Measure as the worker's child process does."""
     services = office.services
     search = searchable_store(load_store(services, store))
-    measure_and_store_relevance(services.database, store, search, services.clock())
+    judge_clicks_and_store_measure(services.database, store, search, services.clock())
 
 
 def grades(office: Office, store: Store) -> dict[str, RelevanceGrade]:

@@ -115,7 +115,7 @@ def test_a_test_message_is_logged_and_can_be_sent_again(
         webhooks = WebhookRepository(transaction, store.store_id)
         for attempts in range(10):
             tried = replace(message, attempts=attempts)
-            webhooks.record_attempt(
+            webhooks.record_attempt_and_schedule_retry(
                 tried, DeliveryAttemptResult(500, "answered 500"), office.now_ms
             )
     failed = text_of(member.get(PAGE))

@@ -17,7 +17,7 @@ from productrecs.features.widgets.widget_settings import (
     WIDGET_SETTINGS,
     accent_contrasts,
     contrast_ratio,
-    read_colour,
+    parse_plain_colour,
 )
 from tests.support.dashboard import text_of
 from tests.support.filled_store import open_store
@@ -216,7 +216,7 @@ def test_an_unknown_type_is_not_found(office: Office, store: Store) -> None:
     [("#000", "#fff", 21.0), ("#767676", "white", 4.54), ("rgb(255,0,0)", "#fff", 4.0)],
 )
 def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
-    first, second = read_colour(one), read_colour(other)
+    first, second = parse_plain_colour(one), parse_plain_colour(other)
     assert first is not None
     assert second is not None
     assert contrast_ratio(first, second) == pytest.approx(ratio, abs=0.01)
@@ -225,6 +225,6 @@ def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
 
 def test_colours_that_only_a_page_knows_are_not_judged() -> None:
     assert accent_contrasts("var(--brand)", "auto") is None
-    assert read_colour("black") == BLACK
-    assert read_colour("#FFF") == WHITE
+    assert parse_plain_colour("black") == BLACK
+    assert parse_plain_colour("#FFF") == WHITE
     assert len(accent_contrasts("#0f766e", "light") or []) == 2

@@ -40,7 +40,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
 )
-from productrecs.worker.missing_snapshots import rebuild_missing_snapshots
+from productrecs.worker.missing_snapshots import request_missing_snapshots
 from tests.support.service import eventually
 from tests.support.stores import new_store
 
@@ -201,7 +201,7 @@ def test_only_a_server_database_can_have_models_that_a_folder_lacks(
     assert requested() == (is_one_folder, is_one_folder)
     assert shops.lacking_models == int(not is_one_folder)
 
-    rebuild_missing_snapshots(services)  # as a worker with this folder does at its start
+    request_missing_snapshots(services)  # as a worker with this folder does at its start
     assert requested() == (True, True)
     services.close()
 

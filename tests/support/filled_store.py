@@ -22,8 +22,8 @@ from productrecs.features.looks.look import Hotspot, LookContent, validate_look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.relevance.query_set import (
     QuerySetError,
-    add_query,
-    store_or_delete_judgement,
+    add_query_by_hand,
+    store_or_delete_hand_judgement,
 )
 from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 from productrecs.features.search.search_rule_editor import SearchRuleEditor
@@ -279,8 +279,8 @@ def _search(filled: Filled, texts: Sequence[str]) -> None:
         repository.add_questions(today, [QuestionCount("color", 3, 1)])
     filled.ids["query"] = texts[0]
     with contextlib.suppress(QuerySetError):
-        add_query(filled.database, filled.store, texts[0], filled.clock())
-        store_or_delete_judgement(
+        add_query_by_hand(filled.database, filled.store, texts[0], filled.clock())
+        store_or_delete_hand_judgement(
             filled.database, filled.store, texts[0], 0, RelevanceGrade.GOOD, filled.clock()
         )
 
@@ -426,7 +426,9 @@ def _webhooks(filled: Filled, texts: Sequence[str]) -> None:
             data = {"store": text}
             webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, now_ms)
             newest = webhooks.newest_messages(endpoint.endpoint_id, 1)[0]
-            webhooks.record_attempt(newest, DeliveryAttemptResult(None, text), now_ms)
+            webhooks.record_attempt_and_schedule_retry(
+                newest, DeliveryAttemptResult(None, text), now_ms
+            )
             filled.held["webhooks"] += 1
 
 

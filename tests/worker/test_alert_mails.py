@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import system_ms
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.forecast_replies import HORIZON_DAYS
-from productrecs.features.search.relevance.query_set import add_query
+from productrecs.features.search.relevance.query_set import add_query_by_hand
 from productrecs.features.search.relevance.relevance_monitoring import read_measures
 from productrecs.features.search.relevance.repository import (
     ConfigurationChange,
@@ -37,8 +37,8 @@ from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.alert_mails import (
     alerted_products,
     due_stock_actions,
-    mail_search_alarm,
-    mail_stock_alerts,
+    mail_and_record_stock_alerts,
+    mail_newest_search_alarm,
 )
 from productrecs.worker.child_process_jobs import build_command_job_worker
 from tests.support.dashboard import add_store, add_user
@@ -149,7 +149,7 @@ def test_a_product_to_order_is_mailed_once_and_the_next_one_too(
         def night() -> int:
             alerted = alerted_products(services, store)
             forecast(services, store)
-            return mail_stock_alerts(services, store, alerted)
+            return mail_and_record_stock_alerts(services, store, alerted)
 
         unasked = night()
         turn_on(services.database, store)
@@ -193,7 +193,7 @@ def test_a_failed_mail_is_sent_the_next_night(
     turn_on(services.database, store)
     forecast(services, store)
 
-    sent = mail_stock_alerts(services, store, frozenset())
+    sent = mail_and_record_stock_alerts(services, store, frozenset())
     alerted = alerted_products(services, store)
     services.close()
 
@@ -217,9 +217,9 @@ def test_an_alarm_is_mailed_once_to_those_who_asked_for_it(
         store = add_store(services, "search.example")
         add_user(services, store, Role.EDITOR)
         store_measure(services, store, replace(ALARM, measured_at=1_000, is_alarm=False))
-        sent = [mail_search_alarm(services, store, 1_000)]
+        sent = [mail_newest_search_alarm(services, store, 1_000)]
         store_measure(services, store, ALARM)
-        sent.append(mail_search_alarm(services, store, 2_000))
+        sent.append(mail_newest_search_alarm(services, store, 2_000))
         with services.database.transaction() as transaction:
             users = UserRepository(transaction, store.store_id)
             owner = next(one for one in users.all() if one.role is Role.OWNER)
@@ -227,8 +227,8 @@ def test_an_alarm_is_mailed_once_to_those_who_asked_for_it(
             subscriptions.set_subscription(
                 owner.user_id, MailTopic.SEARCH_RELEVANCE, is_on=True
             )
-        sent.append(mail_search_alarm(services, store, 2_000))
-        sent.append(mail_search_alarm(services, store, 2_001))
+        sent.append(mail_newest_search_alarm(services, store, 2_000))
+        sent.append(mail_newest_search_alarm(services, store, 2_001))
         services.close()
 
     assert sent == [0, 0, 1, 0]
@@ -246,7 +246,7 @@ def test_the_worker_measures_a_store_in_a_process_of_its_own(
     del sqlite_database
     services = build_services(Settings(data=data_folder))
     store = add_store(services, "search.example")
-    add_query(services.database, store, "lamp", services.clock())
+    add_query_by_hand(services.database, store, "lamp", services.clock())
     with services.database.transaction() as transaction:
         services.queue.enqueue(transaction, NewJob(store.store_id, "measure-search"))
 

@@ -25,7 +25,7 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
-    nightly_schedule,
+    nightly_periodic_jobs,
 )
 from tests.support.stores import add_stores
 
@@ -105,7 +105,7 @@ def polls(progress: JobProgress) -> None:
 
 
 def reports(progress: JobProgress) -> None:
-    progress.report(0.5)
+    progress.report_or_interrupt(0.5)
 
 
 @pytest.mark.parametrize("ask", [polls, reports])
@@ -136,7 +136,7 @@ def test_a_long_job_keeps_its_lease_and_shows_its_progress(
     sqlite_database: Database,
 ) -> None:
     def slow(_job: Job, progress: JobProgress) -> None:
-        progress.report(0.25)
+        progress.report_or_interrupt(0.25)
         time.sleep(3 * QUICK.lease_ms / 1000)
         assert shift.queue.claim(("work",)) is None  # nobody else may have it
 
@@ -292,7 +292,7 @@ def test_a_nightly_job_runs_each_night_and_makes_up_for_a_missed_one(
 
     queue = JobQueue(sqlite_database, clock, random.Random(3))  # noqa: S311 - no secret
     turns = RecurringJobEnqueuer(sqlite_database, queue, clock)
-    tasks = nightly_schedule("measure", clock)
+    tasks = nightly_periodic_jobs("measure", clock)
     schedule = JobSchedule(turns, tasks, lambda: clock() / 1_000)
     ran: list[int] = []
     for hour in range(start, 78):

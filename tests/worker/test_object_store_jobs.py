@@ -13,8 +13,8 @@ from productrecs.cli.doctor.installation_checks import check_object_store
 from productrecs.core.clock import fixed_clock
 from productrecs.core.ids import StoreId
 from productrecs.features.privacy.shopper_erasure import (
-    append_to_erasure_ledger,
-    read_erasure_ledger,
+    append_to_erasure_ledgers,
+    read_erasure_ledgers,
 )
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor
 from productrecs.http.routes.public.widget_scripts import archive_and_exchange_builds
@@ -184,13 +184,13 @@ def test_machines_share_builds_and_erasures(tmp_path: Path, objects: ObjectStore
     archive_and_exchange_builds(one, objects)
     (one / "old.js").write_bytes(b"old")
     archive_and_exchange_builds(one, objects)
-    append_to_erasure_ledger(one, StoreId("st_1"), {"a" * 32: 5}, objects)
+    append_to_erasure_ledgers(one, StoreId("st_1"), {"a" * 32: 5}, objects)
 
     archive_and_exchange_builds(other, objects)
 
     assert (other / "old.js").read_bytes() == b"old"
-    assert read_erasure_ledger(other, objects) == {"st_1": {"a" * 32: 5}}
-    assert read_erasure_ledger(other) == {}
+    assert read_erasure_ledgers(other, objects) == {"st_1": {"a" * 32: 5}}
+    assert read_erasure_ledgers(other) == {}
 
 
 class Unreachable(ObjectStore):

@@ -108,7 +108,7 @@ class Installation:
         """Return the log, newest first."""
         with self.services.database.reading() as connection:
             repository = ScheduledFeedRepository(connection, self.store.store_id)
-            return repository.fetches(100)
+            return repository.newest_fetches(100)
 
     def feed(self) -> ScheduledFeed:
         """Return the feed as it is stored."""
@@ -446,7 +446,7 @@ def test_two_workers_record_one_fetch(any_shop: Installation) -> None:
             repository = ScheduledFeedRepository(transaction, any_shop.store.store_id)
             after = replace(feed, next_ms=feed.next_ms + HOUR_MS)
             fetch = ScheduledFeedFetch(any_shop.now_ms, ScheduledFetchOutcome.UNCHANGED)
-            results.append(repository.record_fetch(feed, after, fetch))
+            results.append(repository.record_fetch_unless_changed(feed, after, fetch))
 
     threads = [threading.Thread(target=record) for _ in range(2)]
     for thread in threads:

@@ -83,7 +83,9 @@ class Scanner:
             found = WebhookRepository(connection, self.store.store_id).newest_messages(
                 "e", 100
             )
-            assert WebhookRepository(connection, self.other.store_id).positions() == {}
+            assert (
+                WebhookRepository(connection, self.other.store_id).source_positions() == {}
+            )
         new = [one for one in reversed(found) if one.number > self._read]
         self._read = max([self._read, *(one.number for one in new)])
         return [(one.event.value, json.loads(one.body)["data"]) for one in new]
@@ -124,7 +126,7 @@ def test_an_address_gets_no_message_that_it_leaves_out(scanner: Scanner) -> None
     scanner.scan()
     with scanner.services.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, scanner.store.store_id)
-        webhooks.set_left_out("e", {WebhookEvent.IMPORT_FINISHED})
+        webhooks.set_excluded_events("e", {WebhookEvent.IMPORT_FINISHED})
     scanner.now[0] += 1
     import_file(scanner, scanner.store, ImportStatus.DONE)
     import_file(scanner, scanner.store, ImportStatus.FAILED)
@@ -170,12 +172,12 @@ def test_a_killed_scan_loses_no_fact_and_tells_none_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(WebhookRepository, "set_position", die)
+        patched.setattr(WebhookRepository, "set_source_position", die)
         with pytest.raises(KeyboardInterrupt):
             scanner.scan()
 
     assert [data["import_id"] for _, data in scanner.scan()] == [done]
-    stale = webhook_events._store_messages  # noqa: SLF001 - as a worker that stood still
+    stale = webhook_events._store_messages_unless_stored  # noqa: SLF001 - as a worker that stood still
     message = webhook_events._NewWebhookMessage(WebhookEvent.PING, {})  # noqa: SLF001
     found = (["x"], [message])
     assert stale(scanner.services, scanner.store, "file_imports", [], found) == 0

@@ -71,7 +71,7 @@ class Outbox:
         """Write a message to each endpoint of a store."""
         with self.services.database.transaction() as transaction:
             webhooks = WebhookRepository(transaction, store_id)
-            webhooks.enqueue_for_all(event, data, self.now[0])
+            webhooks.enqueue_for_subscribed_endpoints(event, data, self.now[0])
 
     def log(self, store_id: StoreId, endpoint_id: str = "0") -> list[WebhookMessage]:
         """Return an endpoint's messages, oldest first."""
@@ -207,9 +207,13 @@ def test_new_messages_go_before_those_that_failed_before(outbox: Outbox) -> None
     (message,) = outbox.log(failed_id)
     with outbox.services.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, failed_id)
-        webhooks.record_attempt(message, DeliveryAttemptResult(500, ""), outbox.now[0])
+        webhooks.record_attempt_and_schedule_retry(
+            message, DeliveryAttemptResult(500, ""), outbox.now[0]
+        )
         # What another process sent meanwhile is not counted twice.
-        webhooks.record_attempt(message, DeliveryAttemptResult(204, ""), outbox.now[0])
+        webhooks.record_attempt_and_schedule_retry(
+            message, DeliveryAttemptResult(204, ""), outbox.now[0]
+        )
     assert outbox.states(failed_id) == [WebhookMessageState.PENDING]
     outbox.now[0] += RETRY_WAITS_MS[0]
     outbox.send(store_id, STOCK)
@@ -277,13 +281,13 @@ def test_the_log_has_thirty_days_and_goes_with_its_endpoint(outbox: Outbox) -> N
         outbox.now[0] += 20 * DAY_MS
     with outbox.services.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, store_id)
-        webhooks.set_position("plan", {"a": 1})
-        webhooks.purge(outbox.now[0])
+        webhooks.set_source_position("plan", {"a": 1})
+        webhooks.delete_old_messages(outbox.now[0])
         assert [message.number for message in webhooks.newest_messages("0", 10)] == [2]
         assert webhooks.counts_by_state()["0"][WebhookMessageState.PENDING] == 1
-        webhooks.remove_endpoint("0")
+        webhooks.remove_endpoint_with_messages("0")
         assert (webhooks.endpoints(), webhooks.newest_messages("0", 10)) == ([], [])
-        assert webhooks.positions() == {}
+        assert webhooks.source_positions() == {}
 
     assert len(outbox.log(other_id)) == 2
 

@@ -24,10 +24,10 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.store_jobs import build_store_job_worker
 from productrecs.worker.weekly_report_mail import (
-    is_stop_link_valid,
-    mail_weekly_reports,
+    is_stop_signature_valid,
+    mail_due_weekly_reports,
     newest_due_week,
-    stores_with_due_reports,
+    stores_with_due_weekly_reports,
 )
 from tests.support.dashboard import add_store, add_user
 from tests.support.smtp import MailServer
@@ -73,10 +73,10 @@ class Shop:
     def due_at(self, moment: datetime) -> int:
         """Return how many mails a worker sends at a moment."""
         self.now_ms, before = ms(moment), len(self.server.mails)
-        due = stores_with_due_reports(self.services, [self.store])
+        due = stores_with_due_weekly_reports(self.services, [self.store])
         for store_id in due:
             assert store_id == self.store.store_id
-            mail_weekly_reports(self.services, self.store)
+            mail_due_weekly_reports(self.services, self.store)
         return len(self.server.mails) - before
 
 
@@ -165,7 +165,7 @@ def test_a_mail_names_a_signed_link_that_ends_the_report_of_its_reader_alone(
         (owner, signature[:-1], False),
         (owner, "", False),
     ):
-        assert is_stop_link_valid(secrets, user_id, sent, shop.now_ms) is is_valid
+        assert is_stop_signature_valid(secrets, user_id, sent, shop.now_ms) is is_valid
 
 
 def test_a_mail_that_is_refused_is_tried_again_and_the_others_are_sent_once(
@@ -176,7 +176,7 @@ def test_a_mail_that_is_refused_is_tried_again_and_the_others_are_sent_once(
     shop.subscribe(owner_of(shop))
 
     first = shop.due_at(MONDAY)
-    due_again = stores_with_due_reports(shop.services, [shop.store])
+    due_again = stores_with_due_weekly_reports(shop.services, [shop.store])
     second = shop.due_at(MONDAY + timedelta(minutes=10))
 
     assert (first, due_again, second) == (1, [shop.store.store_id], 0)

@@ -132,7 +132,7 @@ def _feed_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     with visit.database.reading() as connection:
         repository = ScheduledFeedRepository(connection, visit.store.store_id)
         feed, last = repository.find_with_last_import()
-        fetch = next(iter(repository.fetches(1)), None)
+        fetch = next(iter(repository.newest_fetches(1)), None)
     path = "/dashboard/imports/scheduled-feed"
     if feed is not None and feed.failures and fetch is not None:
         problem = fetch.problem.rstrip(".")

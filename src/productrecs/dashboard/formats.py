@@ -33,13 +33,13 @@ class Formats:
     @classmethod
     def of(cls, settings: StoreSettings) -> Self:
         """Return the formats of a store."""
-        prices = PriceFormat.of_language(settings)
+        prices = PriceFormat.of_store_language(settings)
         return cls(prices, settings.currency, settings.zone)
 
     @classmethod
     def of_pages(cls, settings: StoreSettings) -> Self:
         """Return the formats of prices in the store's pages."""
-        return cls(PriceFormat.of_pages(settings), settings.currency, settings.zone)
+        return cls(PriceFormat.of_store_pages(settings), settings.currency, settings.zone)
 
     def number(self, value: float | None, places: int = 0) -> str:
         """Return a number with its thousands grouped."""

@@ -16,7 +16,7 @@ from productrecs.features.search.relevance.relevance_measure import (
 )
 from productrecs.features.search.relevance.repository import (
     RelevanceRepository,
-    judged_queries,
+    to_judged_queries,
 )
 
 _MOST_MOVED: Final = 20
@@ -60,7 +60,7 @@ def measure_effect_on_query_set(
     """Search for every query of the set with both configurations; nothing is saved."""
     with visit.database.reading() as connection:
         repository = RelevanceRepository(connection, visit.store.store_id)
-        queries = judged_queries(repository.queries(), repository.judgements())
+        queries = to_judged_queries(repository.queries(), repository.judgements())
     effect = compare_configurations(current, changed, queries, visit.now_ms)
     weight = sum(query.weight for query in queries) or 1.0
     shown_moves = effect.changed_queries[:_MOST_MOVED]

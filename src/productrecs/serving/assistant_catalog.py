@@ -35,7 +35,7 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
-from productrecs.features.recommendations.trending import trending_picks
+from productrecs.features.recommendations.trending import trending_picks_without_rules
 from productrecs.features.search.photo_search import find_by_photo
 from productrecs.features.search.product_search import (
     SearchRequest,
@@ -266,7 +266,7 @@ class AssistantCatalog:
         return replace(page, hits=chosen)
 
     def _trending(self, visible: Mask) -> Iterator[int]:
-        picks = trending_picks(self.cached_store.state, visible, MAX_FILTERED)
+        picks = trending_picks_without_rules(self.cached_store.state, visible, MAX_FILTERED)
         return (pick.item for pick in picks)
 
     def _rerank_by_intent(self, items: Sequence[int], intent: str) -> list[int]:

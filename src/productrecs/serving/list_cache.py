@@ -14,7 +14,9 @@ from productrecs.features.recommendations.candidates import (
     backfill_items,
     effective_source,
 )
-from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
+from productrecs.features.recommendations.cooldown_and_fatigue import (
+    cooldown_categories_of_cart,
+)
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -25,7 +27,11 @@ from productrecs.features.recommendations.serving_state import (
     StoreState,
     sold_out_anchor,
 )
-from productrecs.features.recommendations.source_recipes import PageType, Recipe, recipe_of
+from productrecs.features.recommendations.source_recipes import (
+    PageType,
+    Recipe,
+    choose_recipe,
+)
 from productrecs.records.catalog.catalog_view import Mask
 
 REFRESH_WITHIN_SECONDS: Final = 12.0
@@ -426,7 +432,7 @@ class ListFingerprint:
 
     def _eligible_and_recipe(self) -> tuple[EligibleItems, Recipe]:
         state, request = self._state, self._request
-        recipe = recipe_of(effective_source(state, request), state.settings)
+        recipe = choose_recipe(effective_source(state, request), state.settings)
         page_type = PageType.CART if request.basket else PageType.PRODUCT
         return state.eligible(self._now_ms, page_type, request.source), recipe
 
@@ -436,7 +442,11 @@ class ListFingerprint:
             return frozenset()
         eligible, recipe = self._eligible_and_recipe()
         cart = [number for number in numbers if number is not None]
-        return cooldown_in_cart(eligible, cart) if recipe.has_cooldown else frozenset()
+        return (
+            cooldown_categories_of_cart(eligible, cart)
+            if recipe.has_cooldown
+            else frozenset()
+        )
 
     def _anchor_numbers(self) -> list[int | None]:
         request, number = self._request, self._state.catalog.number

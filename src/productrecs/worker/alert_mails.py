@@ -44,7 +44,7 @@ def alerted_products(services: Services, store: Store) -> frozenset[str]:
         return ForecastRepository(connection, store.store_id).alerted_item_ids()
 
 
-def mail_stock_alerts(
+def mail_and_record_stock_alerts(
     services: Services, store: Store, already_reported: frozenset[str]
 ) -> int:
     """Mail the products that are newly due; return how many e-mails were sent.
@@ -96,7 +96,7 @@ def due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     ]
 
 
-def stock_action_lines(actions: Sequence[StockAction], most: int) -> str:
+def format_stock_actions(actions: Sequence[StockAction], most: int) -> str:
     """Return a line for each product to order, of which at most `most` are named."""
     lines = [
         f"- {action.title or action.item_id} ({action.item_id}): {_WORDS[action.alert]}"
@@ -112,7 +112,7 @@ def stock_action_lines(actions: Sequence[StockAction], most: int) -> str:
 def _stock_alert_text(
     new_actions: Sequence[StockAction], store: Store, base_url: str
 ) -> str:
-    listed_actions = stock_action_lines(new_actions, _MAX_NAMED)
+    listed_actions = format_stock_actions(new_actions, _MAX_NAMED)
     return (
         f"Last night's forecast of {store.domain} says:\n\n{listed_actions}\n\n"
         f"What to order, and by when: {base_url}/dashboard/demand\n\n"
@@ -120,7 +120,7 @@ def _stock_alert_text(
     )
 
 
-def mail_search_alarm(services: Services, store: Store, since_ms: int) -> int:
+def mail_newest_search_alarm(services: Services, store: Store, since_ms: int) -> int:
     """Mail the newest measure if it is an alarm since a time; return the e-mails sent."""
     server = services.settings.smtp
     measures = read_measures(services.database, store.store_id, since_ms)

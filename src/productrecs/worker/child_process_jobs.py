@@ -15,7 +15,9 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.features.search.relevance.relevance_monitoring import stores_to_measure
+from productrecs.features.search.relevance.relevance_monitoring import (
+    stores_to_measure_relevance,
+)
 from productrecs.processes.child_process import ChildProcess, start_program
 from productrecs.processes.process_messages import FROM_CHILD, ProgressMessage
 from productrecs.services import Services
@@ -30,8 +32,8 @@ from productrecs.training.demand.repository import (
 from productrecs.training.tuning.tune_store import stores_to_tune
 from productrecs.worker.alert_mails import (
     alerted_products,
-    mail_search_alarm,
-    mail_stock_alerts,
+    mail_and_record_stock_alerts,
+    mail_newest_search_alarm,
 )
 from productrecs.worker.job_worker import (
     JobHandler,
@@ -92,7 +94,7 @@ def _report_progress_until_end(child: ChildProcess, progress: JobProgress) -> No
                 return
             if isinstance(message, ProgressMessage):
                 share = max(share, min(1.0, message.share))
-        progress.report(share)
+        progress.report_or_interrupt(share)
 
 
 class TuningJobs:
@@ -153,7 +155,7 @@ class ForecastJobs:
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
         alerted_before = alerted_products(self._services, store)
         run_store_command("forecast", store, self._services.settings.data, progress)
-        mail_stock_alerts(self._services, store, alerted_before)
+        mail_and_record_stock_alerts(self._services, store, alerted_before)
 
 
 class RelevanceJobs:
@@ -164,18 +166,20 @@ class RelevanceJobs:
         self._services = services
         self._accounts = AccountDirectory(services.database)
 
-    def stores_to_measure(self) -> Sequence[StoreId]:
+    def stores_to_measure_relevance(self) -> Sequence[StoreId]:
         """Return the stores whose night began, or whose search was changed."""
         self._accounts.refresh()
         services = self._services
-        return stores_to_measure(services.database, self._accounts.all(), services.clock())
+        return stores_to_measure_relevance(
+            services.database, self._accounts.all(), services.clock()
+        )
 
     def measure_and_mail_alarm(self, job: Job, progress: JobProgress) -> None:
         """Measure a store's search in a child process, and mail an alarm."""
         store, began_ms = store_of_job(job, self._accounts), self._services.clock()
         data = self._services.settings.data
         run_store_command("measure-search", store, data, progress)
-        mail_search_alarm(self._services, store, began_ms)
+        mail_newest_search_alarm(self._services, store, began_ms)
 
 
 def build_command_job_worker(services: Services) -> JobWorker:
@@ -200,7 +204,7 @@ def build_command_job_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "measure-search",
             every=timedelta(minutes=10),
-            stores=relevance_jobs.stores_to_measure,
+            stores=relevance_jobs.stores_to_measure_relevance,
         ),
         PeriodicJob(
             "watch-stock",

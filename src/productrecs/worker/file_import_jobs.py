@@ -104,13 +104,15 @@ class DashboardFileJobs:
         """Return the stores that wait for an import."""
         return stores_with_imports_in(self._services.database, *_STARTED)
 
-    def check_files(self, job: Job, progress: JobProgress) -> None:
+    def check_waiting_files(self, job: Job, progress: JobProgress) -> None:
         """Do the dry runs of a store."""
         store = store_of_job(job, self._accounts)
         while file_import := self._begin_next_attempt(store, _WAITING):
-            share = self._progress_callback(store, file_import, progress, job)
+            share = self._progress_and_time_slice_callback(
+                store, file_import, progress, job
+            )
             erasures = self._erasure_count(store)
-            path = self._upload_path(file_import)
+            path = self._fetch_upload_path(file_import)
             try:
                 file_import, preview = self._importer.recall_choices_and_dry_run(
                     store, file_import, path, share
@@ -119,7 +121,7 @@ class DashboardFileJobs:
                 preview = {
                     "problem": self._problem_text_or_raise(store, file_import, error)
                 }
-            self._end_check_or_recheck(store, file_import, preview, erasures)
+            self._store_check_result_or_recheck(store, file_import, preview, erasures)
             self._yield_to_waiting_store(job)
 
     def import_or_undo_files(self, job: Job, progress: JobProgress) -> None:
@@ -133,10 +135,12 @@ class DashboardFileJobs:
                 )
                 self._yield_to_waiting_store(job)
                 continue
-            on_share = self._progress_callback(store, file_import, progress, job)
+            on_share = self._progress_and_time_slice_callback(
+                store, file_import, progress, job
+            )
             try:
                 outcome = self._importer.import_file(
-                    store, file_import, self._upload_path(file_import), on_share
+                    store, file_import, self._fetch_upload_path(file_import), on_share
                 )
             except (FileNotFoundError, ProductRecsError) as error:
                 problem = {
@@ -152,7 +156,7 @@ class DashboardFileJobs:
                 )
             self._yield_to_waiting_store(job)
 
-    def expire_imports(self, _job: Job, _progress: JobProgress) -> None:
+    def expire_imports_and_changes(self, _job: Job, _progress: JobProgress) -> None:
         """Expire checked imports that were not started; the sweep deletes their files.
 
         A command that was killed has not said that it ended.
@@ -172,7 +176,7 @@ class DashboardFileJobs:
             log.take_seqs(0)
             return log.erasures
 
-    def _end_check_or_recheck(
+    def _store_check_result_or_recheck(
         self,
         store: Store,
         file_import: FileImport,
@@ -184,7 +188,7 @@ class DashboardFileJobs:
         A scheduled feed starts by itself, unless it has a problem or changes too much.
         """
         result = {name: preview[name] for name in ("problem",) if name in preview}
-        feed = self._importer.feed_of_newest_file(store, file_import)
+        feed = self._importer.feed_if_its_newest_file(store, file_import)
         if feed and preview.get("diff", {}).get("brake"):
             result["brake"] = preview["diff"]["brake"]
         with self._services.database.transaction() as transaction:
@@ -194,7 +198,7 @@ class DashboardFileJobs:
             status = ImportStatus.CHECKED if is_valid else file_import.status
             if feed and is_valid and not result:
                 status = ImportStatus.QUEUED
-                self._start_feed_import(transaction, store, file_import)
+                self._enqueue_feed_import_and_keep_choices(transaction, store, file_import)
             has_errors = {"has_errors": True} if preview.get("errors") else {}
             is_changed = FileImportRepository(transaction, store.store_id).change_status(
                 file_import.import_id,
@@ -208,7 +212,7 @@ class DashboardFileJobs:
         if is_changed and status is ImportStatus.CHECKED:
             self._mail_feed_problem(store, file_import, " ".join(result.values()))
 
-    def _start_feed_import(
+    def _enqueue_feed_import_and_keep_choices(
         self, transaction: Any, store: Store, file_import: FileImport
     ) -> None:
         """Enqueue the import; the next file of the feed is read like this one."""
@@ -219,7 +223,7 @@ class DashboardFileJobs:
     def _mail_feed_problem(
         self, store: Store, file_import: FileImport, problem: str
     ) -> None:
-        if problem and self._importer.feed_of_newest_file(store, file_import):
+        if problem and self._importer.feed_if_its_newest_file(store, file_import):
             title = "your product feed waits for you"
             mail_feed_alarm(self._services, store, title, problem)
 
@@ -243,7 +247,7 @@ class DashboardFileJobs:
                 store, file_import, ImportStatus.FAILED, {"problem": _INTERRUPTED_MESSAGE}
             )
 
-    def _progress_callback(
+    def _progress_and_time_slice_callback(
         self, store: Store, file_import: FileImport, progress: JobProgress, job: Job
     ) -> OnShare:
         """Return a callback that records the progress, and interrupts the job if needed.
@@ -259,7 +263,7 @@ class DashboardFileJobs:
 
         def on_share(share: float) -> None:
             nonlocal saved_at, checked_at, began
-            progress.report(share)
+            progress.report_or_interrupt(share)
             now = time.monotonic()
             is_over = (
                 job.kind == IMPORT_JOB
@@ -314,7 +318,7 @@ class DashboardFileJobs:
             text = f"{text[:1].upper()}{text[1:]}"
         return text + ("" if text.endswith(".") else ".")
 
-    def _upload_path(self, file_import: FileImport) -> Path:
+    def _fetch_upload_path(self, file_import: FileImport) -> Path:
         return self._services.upload_folder.fetch_local_path(file_import.import_id)
 
     def _finish_and_remove_file(
@@ -347,7 +351,9 @@ def build_file_check_worker(
     files = DashboardFileJobs(services, importer)
     task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
     return JobWorker(
-        services.queue, {CHECK_JOB: files.check_files}, _schedule(services, [task])
+        services.queue,
+        {CHECK_JOB: files.check_waiting_files},
+        _build_schedule(services, [task]),
     )
 
 
@@ -360,16 +366,16 @@ def build_file_import_worker(
     files = DashboardFileJobs(services, importer, slice_seconds)
     handlers: dict[str, JobHandler] = {
         IMPORT_JOB: files.import_or_undo_files,
-        "expire-files": files.expire_imports,
+        "expire-files": files.expire_imports_and_changes,
     }
     tasks = [
         PeriodicJob(IMPORT_JOB, every=timedelta(seconds=30), stores=files.stores_to_import),
         PeriodicJob("expire-files", every=timedelta(hours=6)),
     ]
-    return JobWorker(services.queue, handlers, _schedule(services, tasks))
+    return JobWorker(services.queue, handlers, _build_schedule(services, tasks))
 
 
-def _schedule(services: Services, tasks: Sequence[PeriodicJob]) -> JobSchedule:
+def _build_schedule(services: Services, tasks: Sequence[PeriodicJob]) -> JobSchedule:
     periodic_tasks = RecurringJobEnqueuer(
         services.database, services.queue, services.system_clock
     )
@@ -411,7 +417,7 @@ class OrderUploadJobs:
             services.clock,
         )
         while upload_import.run_next(time_slice.on_share):
-            time_slice.yield_after_file()
+            time_slice.start_next_file_or_yield()
             _log.info("upload imported", extra={"store": job.store_id})
 
     def sweep_upload_folder(self, _job: Job, _progress: JobProgress) -> None:
@@ -452,7 +458,7 @@ class _TimeSlice:
 
     def on_share(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
         """Report how far the file is read; interrupt the job if its slice is over."""
-        self._progress.report(share)
+        self._progress.report_or_interrupt(share)
         now = time.monotonic()
         if not has_moved:
             # A resumed import first skips stored rows: allow at least as much time again.
@@ -462,9 +468,9 @@ class _TimeSlice:
             self._moved = now
             self._check_slice()
 
-    def yield_after_file(self) -> None:
+    def start_next_file_or_yield(self) -> None:
         """Start the next file; interrupt the job if its slice is over."""
-        self._progress.report(1.0)
+        self._progress.report_or_interrupt(1.0)
         self._started_file_at = time.monotonic()
         if self._started_file_at - self._began > SLICE_SECONDS:
             self._check_slice()

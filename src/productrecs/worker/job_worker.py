@@ -53,7 +53,7 @@ class PeriodicJob:
     spread: bool = False
 
 
-def nightly_schedule(kind: str, system_clock: Clock) -> list[PeriodicJob]:
+def nightly_periodic_jobs(kind: str, system_clock: Clock) -> list[PeriodicJob]:
     """Return the periodic jobs of one that runs at once, and then each night.
 
     A night that was missed, because no worker ran, is made up for when one runs again: 30
@@ -158,13 +158,13 @@ class JobProgress:
 
     @property
     def stopping(self) -> bool:
-        """Whether the job should stop at the next safe point: call `report` there.
+        """Whether the job should stop: call `report_or_interrupt` at the next safe point.
 
         True when the worker should stop, and when another worker has taken over the lease.
         """
         return self._has_lost_lease or self._stopping.is_set()
 
-    def report(self, fraction: float) -> None:
+    def report_or_interrupt(self, fraction: float) -> None:
         """Record the progress, from 0 to 1; the next heartbeat stores it.
 
         Call it only where the job may end early.

@@ -14,7 +14,7 @@ from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.training.repository import reject_snapshot, serving_snapshots
 
 
-def rebuild_missing_snapshots(services: Services) -> None:
+def request_missing_snapshots(services: Services) -> None:
     """Request models and visual models that only another machine's folder can have."""
     with (
         contextlib.suppress(StorageError),  # the jobs retrain each model within an hour

@@ -49,7 +49,7 @@ class ObjectStoreJobs:
         }
         purged_count = 0
         for number, store_serving in enumerate(serving):
-            progress.report(number / len(serving))
+            progress.report_or_interrupt(number / len(serving))
             purged_count += self._purge_and_upload_store(shared, store_serving)
         for deleted_id in stored_ids - present_ids:
             shared.remove_store(deleted_id)

@@ -105,7 +105,7 @@ class PictureDescribers:
     _by_name: dict[str, PictureDescriber | None] = field(default_factory=dict)
     _stamp: object = ""
 
-    def refresh(self) -> bool:
+    def refresh_if_changed(self) -> bool:
         """Read which encoder should serve; return whether that may have changed."""
         stamp = self.encoders.stamp()
         if stamp == self._stamp:
@@ -113,12 +113,12 @@ class PictureDescribers:
         self.close()
         self._stamp, self._by_name = stamp, {}
         try:
-            self.current = self._describer(self.encoders.current())
+            self.current = self._cached_describer(self.encoders.current())
         except ModelFileError:
             self.current = None
             _log.exception("picture encoder rejected")
         previous = self.encoders.previous()
-        self._previous = None if previous is None else self._describer(previous)
+        self._previous = None if previous is None else self._cached_describer(previous)
         return True
 
     def describers_of_store(
@@ -138,10 +138,12 @@ class PictureDescribers:
             return StoreDescribers(self.current, None, previous)
         if serving not in self._by_name:
             encoder = self.encoders.named(serving)
-            self._by_name[serving] = None if encoder is None else self._describer(encoder)
+            self._by_name[serving] = (
+                None if encoder is None else self._cached_describer(encoder)
+            )
         return StoreDescribers(self.current, self._by_name[serving], None)
 
-    def close_others(self) -> None:
+    def close_all_but_current(self) -> None:
         """End the processes of all but the current encoder, until they are needed."""
         for describer in self._by_name.values():
             if describer is not None and describer is not self.current:
@@ -149,11 +151,11 @@ class PictureDescribers:
 
     def close(self) -> None:
         """End all processes."""
-        self.close_others()
+        self.close_all_but_current()
         if self.current is not None:
             self.current.decoder.close()
 
-    def _describer(self, encoder: PictureEncoder) -> PictureDescriber:
+    def _cached_describer(self, encoder: PictureEncoder) -> PictureDescriber:
         """Return the describer of an encoder, one for each."""
         embedding = encoder.embedding
         known = self._by_name.get(embedding.name)

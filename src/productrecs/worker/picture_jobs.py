@@ -112,7 +112,7 @@ class PictureJobs:
         when another one should serve, and at the start.
         """
         self._reschedule_rejected_once()
-        if self._describers.refresh():
+        if self._describers.refresh_if_changed():
             self._waiting.clear()
             self._paused_until.clear()
             self._switching = dict.fromkeys(self._stores_of_other_encoders(), False)
@@ -137,18 +137,18 @@ class PictureJobs:
         while not queue_pictures_of_changed_items(
             database, store_id, self._services.system_clock()
         ):
-            progress.report(0.0)
+            progress.report_or_interrupt(0.0)
         fetched_count = 0
         while (
-            count := self._fetch_due_pictures(store_id, describers)
+            count := self._fetch_describe_and_store_due(store_id, describers)
         ) and time.monotonic() < deadline:
             fetched_count += count
-            progress.report(0.5)
+            progress.report_or_interrupt(0.5)
         is_ready_to_switch = store_id in self._switching and fetched_count and not count
         is_paused = time.monotonic() < self._paused_until.get(store_id, 0.0)
         if is_ready_to_switch or not is_paused:
             self._build_visual_model_and_pause(store_id, describers)
-        self._describers.close_others()
+        self._describers.close_all_but_current()
         if fetched_count:
             _log.info(
                 "pictures indexed", extra={"store": store_id, "pictures": fetched_count}
@@ -189,7 +189,7 @@ class PictureJobs:
 
         None without a usable encoder.
         """
-        serving = self._serving_embedder(store_id)
+        serving = self._embedder_of_lists_or_pictures(store_id)
         stored = stored_embedders(self._services.visual_model_folder, store_id)
         if (describers := self._describers.describers_of_store(serving, stored)) is None:
             return None
@@ -200,7 +200,7 @@ class PictureJobs:
             self._begin_switch(store_id, describers)
         return describers
 
-    def _serving_embedder(self, store_id: StoreId) -> str:
+    def _embedder_of_lists_or_pictures(self, store_id: StoreId) -> str:
         """Return the embedder of the store's lists, or of its pictures; "" without any."""
         try:
             with self._services.database.reading() as connection:
@@ -260,7 +260,9 @@ class PictureJobs:
             facts = {"store": store_id, "model": model_id, "s": round(duration, 2)}
             _log.info("visual model built", extra=facts)
 
-    def _fetch_due_pictures(self, store_id: StoreId, describers: StoreDescribers) -> int:
+    def _fetch_describe_and_store_due(
+        self, store_id: StoreId, describers: StoreDescribers
+    ) -> int:
         """Fetch and describe some due pictures; return how many, 0 when none is due."""
         due_pictures = self._read_due_cached(store_id)
         if not due_pictures.due:

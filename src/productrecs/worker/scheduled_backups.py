@@ -39,7 +39,7 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
-    nightly_schedule,
+    nightly_periodic_jobs,
 )
 
 BACKUP_FOLDER: Final = "backups"
@@ -60,13 +60,15 @@ class NoBackupError(ProductRecsError):
     """There is no scheduled backup, or no place for one."""
 
 
-def backup_request(services: Services, target: Path, *, replace: bool) -> BackupRequest:
+def build_backup_request(
+    services: Services, target: Path, *, replace: bool
+) -> BackupRequest:
     """Return the request of a backup of everything to `target`."""
     folder = services.upload_folder
     return BackupRequest(
         database=services.database,
         needed=lambda snapshot: {
-            f"{folder.path.name}/{upload_id}": _upload_path(folder, upload_id)
+            f"{folder.path.name}/{upload_id}": _fetch_upload_path(folder, upload_id)
             for upload_id in files_needed(snapshot) | files_of_open_imports(snapshot)
         },
         target=target,
@@ -75,7 +77,7 @@ def backup_request(services: Services, target: Path, *, replace: bool) -> Backup
     )
 
 
-def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
+def _fetch_upload_path(folder: UploadFolder, upload_id: str) -> Path:
     """Return the path of an uploaded file, fetched first if another machine has it."""
     with contextlib.suppress(FileNotFoundError):  # lost: the backup says so
         return folder.fetch_local_path(upload_id)
@@ -101,7 +103,7 @@ def backup_names(place: ObjectStore) -> list[str]:
         ObjectStoreUnavailableError: when the place does not answer.
     """
     names = (one.key.rsplit("/", 1)[-1] for one in place.list(BACKUP_FOLDER))
-    return sorted(name for name in names if _made_at(name) is not None)
+    return sorted(name for name in names if _parse_backup_time(name) is not None)
 
 
 def newest_backup_ms(place: ObjectStore) -> int | None:
@@ -110,7 +112,9 @@ def newest_backup_ms(place: ObjectStore) -> int | None:
     Raises:
         ObjectStoreUnavailableError: when the place does not answer.
     """
-    return max((_made_at(name) or 0 for name in backup_names(place)), default=None)
+    return max(
+        (_parse_backup_time(name) or 0 for name in backup_names(place)), default=None
+    )
 
 
 def make_scheduled_backup_and_delete_old(
@@ -132,7 +136,7 @@ def make_scheduled_backup_and_delete_old(
     name = now.strftime(_STAMP)
     with temp_folder(services.settings.data, ".scheduled-") as folder:
         manifest = create_backup(
-            backup_request(services, folder / name, replace=False), begin
+            build_backup_request(services, folder / name, replace=False), begin
         )
         size = (folder / name).stat().st_size
         place.put(f"{BACKUP_FOLDER}/{name}", folder / name)
@@ -161,7 +165,7 @@ def fetch_backup(place: ObjectStore, name: str | None, folder: Path) -> Path:
     return folder / chosen_name
 
 
-def _made_at(name: str) -> int | None:
+def _parse_backup_time(name: str) -> int | None:
     try:
         made_at = datetime.strptime(name, _STAMP).replace(tzinfo=UTC)
     except ValueError:
@@ -179,7 +183,7 @@ def build_backup_worker(services: Services) -> JobWorker:
             def advance(step: int) -> None:
                 nonlocal done
                 done += step
-                progress.report(min(1.0, done / max(1, size)))
+                progress.report_or_interrupt(min(1.0, done / max(1, size)))
 
             return advance
 
@@ -213,7 +217,7 @@ def backup_schedule(services: Services) -> list[PeriodicJob]:
         return stores() if is_first_day_of_installation() is False else ()
 
     hourly = PeriodicJob(BACKUP_JOB, every=timedelta(hours=1), stores=once_in_first_day)
-    nightly = nightly_schedule(BACKUP_JOB, services.system_clock)
+    nightly = nightly_periodic_jobs(BACKUP_JOB, services.system_clock)
     return [
         hourly,
         *(replace(task, stores=partial(after_first_day, task.stores)) for task in nightly),

@@ -72,7 +72,7 @@ class FeedFetchHandler:
         """Return the stores whose feed is due."""
         return stores_with_due_feed(self._services.database, self._services.system_clock())
 
-    def fetch_feed(self, job: Job, progress: JobProgress) -> None:
+    def fetch_feed_if_due(self, job: Job, progress: JobProgress) -> None:
         """Fetch a store's feed if it is due, and not while its last file is imported."""
         store, services = store_of_job(job, self._accounts), self._services
         with services.database.reading() as connection:
@@ -137,7 +137,7 @@ class FeedFetchHandler:
         ):
             # The size is not known: reporting only stops the job with the worker.
             found = self._downloader.download(
-                request, file, lambda _size: progress.report(0.0)
+                request, file, lambda _size: progress.report_or_interrupt(0.0)
             )
             file.flush()
             os.fsync(file.fileno())
@@ -153,7 +153,7 @@ class FeedFetchHandler:
         if download is not None:
             after = replace(after, etag=download.etag, modified=download.modified)
             fetch = replace(fetch, size=download.size)
-        return self._record_fetch(store, feed, after, fetch)
+        return self._record_fetch_unless_changed(store, feed, after, fetch)
 
     def _record_failure_and_mail_alarm(
         self, store: Store, feed: ScheduledFeed, problem: str
@@ -162,7 +162,9 @@ class FeedFetchHandler:
         fetch = ScheduledFeedFetch(
             self._services.clock(), ScheduledFetchOutcome.FAILED, problem
         )
-        found = self._record_fetch(store, feed, replace(feed, failures=failures), fetch)
+        found = self._record_fetch_unless_changed(
+            store, feed, replace(feed, failures=failures), fetch
+        )
         if found is not None and failures == ALARM_FAILURES:
             text = (
                 f"The last {failures} fetches of your product feed failed: {problem}. "
@@ -206,7 +208,7 @@ class FeedFetchHandler:
         )
         with services.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, store_id)
-            if not repository.record_fetch(feed, after, fetch):
+            if not repository.record_fetch_unless_changed(feed, after, fetch):
                 return None
             imports = FileImportRepository(transaction, store_id)
             is_replaced = last is not None and imports.delete_checked(last.import_id)
@@ -216,7 +218,7 @@ class FeedFetchHandler:
             services.upload_folder.remove(last.import_id)
         return fetch
 
-    def _record_fetch(
+    def _record_fetch_unless_changed(
         self,
         store: Store,
         feed: ScheduledFeed,
@@ -225,7 +227,7 @@ class FeedFetchHandler:
     ) -> ScheduledFeedFetch | None:
         with self._services.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, store.store_id)
-            is_first = repository.record_fetch(
+            is_first = repository.record_fetch_unless_changed(
                 feed, self._with_next_fetch(store, after), fetch
             )
         return fetch if is_first else None
@@ -249,6 +251,6 @@ def build_feed_worker(
     )
     return JobWorker(
         services.queue,
-        {FETCH_JOB: feeds.fetch_feed},
+        {FETCH_JOB: feeds.fetch_feed_if_due},
         JobSchedule(periodic_tasks, [task]),
     )

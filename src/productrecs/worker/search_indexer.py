@@ -124,11 +124,14 @@ class SearchIndexerLoop:
             reader = self._services.database.raw_reader(is_scan=True)
             accounts = AccountDirectory(self._services.database)
             indexer = Indexer(self._services.indexes, accounts)
-            while not self._is_over(uploader):
+            while not self._renew_lease_and_check_over(uploader):
                 self._reload_changed_encoders()
-                self._remove_spaces_without_model()
+                self._remove_meaning_space_without_model()
                 with self._embed_in_background():
-                    while not self._is_over(uploader) and not self._has_other_models():
+                    while (
+                        not self._renew_lease_and_check_over(uploader)
+                        and not self._has_other_models()
+                    ):
                         began = time.monotonic()
                         has_read_all = not indexer.run_next_batches(reader)
                         self._log_recovery()
@@ -142,7 +145,7 @@ class SearchIndexerLoop:
             if reader is not None:
                 reader.close()
 
-    def _is_over(self, uploader: IndexUploader | None) -> bool:
+    def _renew_lease_and_check_over(self, uploader: IndexUploader | None) -> bool:
         """Return whether to stop, or the lease is lost; renew it otherwise."""
         if uploader is not None:
             uploader.renew_lease_if_due()
@@ -178,7 +181,7 @@ class SearchIndexerLoop:
         except ModelFileError:
             _log.exception("text model rejected")  # the one before goes on
 
-    def _remove_spaces_without_model(self) -> None:
+    def _remove_meaning_space_without_model(self) -> None:
         """Remove the spaces of a stopped model that no other model follows."""
         settings = self._services.settings
         if settings.has_packaged_search_model and MEANING not in self._encoders:

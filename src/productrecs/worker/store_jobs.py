@@ -27,7 +27,7 @@ from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.privacy.repository import stores_with_unfinished_erasures
 from productrecs.features.recommendations.earnings.earnings_replay import (
-    replay_earning_weights,
+    replay_earning_weights_and_store_result,
 )
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import compute_earning_index
@@ -71,14 +71,14 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
-    nightly_schedule,
+    nightly_periodic_jobs,
     store_of_job,
 )
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
 from productrecs.worker.webhook_events import write_webhook_messages
 from productrecs.worker.weekly_report_mail import (
-    mail_weekly_reports,
-    stores_with_due_reports,
+    mail_due_weekly_reports,
+    stores_with_due_weekly_reports,
 )
 
 _log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class StoreJobs:
 
     def train(self, job: Job, progress: JobProgress) -> None:
         """Train the store's models on its log."""
-        self._trainer.train(store_of_job(job, self._accounts), progress.report)
+        self._trainer.train(store_of_job(job, self._accounts), progress.report_or_interrupt)
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
         """Return the stores whose log has unattributed entries."""
@@ -204,7 +204,7 @@ class StoreJobs:
                 < before
             ]
 
-    def compute_earning_index_of_store(self, job: Job, _progress: JobProgress) -> None:
+    def compute_and_store_earning_index(self, job: Job, _progress: JobProgress) -> None:
         """Compute what the store earns by each product, from margin and forecast."""
         store, services = store_of_job(job, self._accounts), self._services
         with services.database.reading() as connection:
@@ -232,7 +232,7 @@ class StoreJobs:
     def replay_earning_weights_of_store(self, job: Job, _progress: JobProgress) -> None:
         """Replay the store's past orders at several weights of earnings."""
         services = self._services
-        replay_earning_weights(
+        replay_earning_weights_and_store_result(
             services.database, store_of_job(job, self._accounts), services.clock()
         )
 
@@ -265,18 +265,18 @@ class StoreJobs:
         ):
             pass
 
-    def resync_catalog_to_engines(self, job: Job, progress: JobProgress) -> None:
+    def resync_catalog_and_enqueue_training(self, job: Job, progress: JobProgress) -> None:
         """Resync the whole catalog to the engines, then enqueue a training."""
         database, store_id = self._services.database, job.store_id
         for share in mark_all_items_changed(database, store_id):
-            progress.report(share)
+            progress.report_or_interrupt(share)
             if share < 1:
                 time.sleep(_RESYNC_PAUSE_SECONDS)
         with database.transaction() as transaction:
             CatalogRepository(transaction, store_id).record_sync(self._services.clock())
             self._services.queue.enqueue(transaction, NewJob(store_id, "train"))
 
-    def delete_old_searches(self, job: Job, _progress: JobProgress) -> None:
+    def delete_old_search_counts(self, job: Job, _progress: JobProgress) -> None:
         """Purge search counts older than the reports' retention."""
         before = datetime.fromtimestamp(self._services.clock() / 1000, UTC)
         day = (before - timedelta(days=RETENTION_DAYS)).date().isoformat()
@@ -292,14 +292,14 @@ class StoreJobs:
         """Write a webhook message for each new fact of the store."""
         write_webhook_messages(self._services, store_of_job(job, self._accounts))
 
-    def stores_with_due_reports(self) -> Sequence[StoreId]:
+    def stores_with_due_weekly_reports(self) -> Sequence[StoreId]:
         """Return the stores whose weekly report is due."""
         self._accounts.refresh()
-        return stores_with_due_reports(self._services, self._accounts.all())
+        return stores_with_due_weekly_reports(self._services, self._accounts.all())
 
-    def mail_weekly_reports(self, job: Job, _progress: JobProgress) -> None:
+    def mail_due_weekly_reports(self, job: Job, _progress: JobProgress) -> None:
         """Mail last week's report to the users who asked for it."""
-        mail_weekly_reports(self._services, store_of_job(job, self._accounts))
+        mail_due_weekly_reports(self._services, store_of_job(job, self._accounts))
 
     def stores_to_purge(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
@@ -360,7 +360,7 @@ class StoreJobs:
             IdempotencyRepository(transaction, job.store_id).delete_expired(now_ms)
             now_ms = self._services.system_clock()
             AuditLogRepository(transaction, job.store_id).purge(now_ms)
-            WebhookRepository(transaction, job.store_id).purge(now_ms)
+            WebhookRepository(transaction, job.store_id).delete_old_messages(now_ms)
 
 
 def build_store_job_worker(services: Services) -> JobWorker:
@@ -373,16 +373,16 @@ def build_store_job_worker(services: Services) -> JobWorker:
         "clean-jobs": lambda _job, _progress: _clean_job_queue(queue),
         "erase-shoppers": stores.erase_shoppers,
         "forget-receipts": stores.purge_old_records,
-        "forget-searches": stores.delete_old_searches,
-        "index-earnings": stores.compute_earning_index_of_store,
+        "forget-searches": stores.delete_old_search_counts,
+        "index-earnings": stores.compute_and_store_earning_index,
         "purge-events": stores.purge_events,
         "replay-earnings": stores.replay_earning_weights_of_store,
         "leave-out-excess": stores.exclude_network_excess,
-        "mail-weekly-reports": stores.mail_weekly_reports,
+        "mail-weekly-reports": stores.mail_due_weekly_reports,
         "measure-data": lambda _job, _progress: _measure_data(services),
         "measure-tests": stores.measure_tests,
         "work-out-customers": stores.segment_customers,
-        "sync-engines": stores.resync_catalog_to_engines,
+        "sync-engines": stores.resync_catalog_and_enqueue_training,
         "tell-of-plans": stores.log_ending_plan,
         "tidy-objects": ObjectStoreJobs(services).purge_objects_and_upload_models,
         "train": stores.train,
@@ -426,11 +426,11 @@ def build_store_job_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
         ),
-        *nightly_schedule("measure-data", services.system_clock),
+        *nightly_periodic_jobs("measure-data", services.system_clock),
         PeriodicJob(
             "mail-weekly-reports",
             every=timedelta(minutes=10),
-            stores=stores.stores_with_due_reports,
+            stores=stores.stores_with_due_weekly_reports,
         ),
         PeriodicJob(
             "write-webhooks",

@@ -80,7 +80,7 @@ def write_webhook_messages(services: Services, store: Store) -> int:
     """
     with services.database.reading() as connection:
         webhooks = WebhookRepository(connection, store.store_id)
-        endpoints, positions = webhooks.endpoints(), webhooks.positions()
+        endpoints, positions = webhooks.endpoints(), webhooks.source_positions()
     if not endpoints:
         return 0
     since_ms = min(endpoint.created_at for endpoint in endpoints)
@@ -91,11 +91,11 @@ def write_webhook_messages(services: Services, store: Store) -> int:
             _WebhookSourceInput(services, store, before, since_ms, services.clock())
         )
         if found[0] != before:
-            written += _store_messages(services, store, name, before, found)
+            written += _store_messages_unless_stored(services, store, name, before, found)
     return written
 
 
-def _store_messages(
+def _store_messages_unless_stored(
     services: Services, store: Store, name: str, before: Any, found: _SourceResult
 ) -> int:
     """Write a source's messages and its position, unless another process has done so."""
@@ -103,11 +103,13 @@ def _store_messages(
     with services.database.transaction() as transaction:
         AccountRepository(transaction).lock(store.store_id)
         webhooks = WebhookRepository(transaction, store.store_id)
-        if webhooks.positions().get(name) != before or not webhooks.endpoints():
+        if webhooks.source_positions().get(name) != before or not webhooks.endpoints():
             return 0
         for message in messages:
-            webhooks.enqueue_for_all(message.event, message.data, services.system_clock())
-        webhooks.set_position(name, position)
+            webhooks.enqueue_for_subscribed_endpoints(
+                message.event, message.data, services.system_clock()
+            )
+        webhooks.set_source_position(name, position)
     return len(messages)
 
 

@@ -51,7 +51,7 @@ class WebhookSender:
             while not self._stopping.is_set():
                 self._wake.clear()
                 try:
-                    self._send_due_messages(threads)
+                    self._start_due_requests(threads)
                     if self._outage.should_log_recovery():
                         _log.info("webhooks sent again")
                 except StorageError as error:
@@ -68,7 +68,7 @@ class WebhookSender:
         self._stopping.set()
         self._wake.set()
 
-    def _send_due_messages(self, threads: ThreadPoolExecutor) -> None:
+    def _start_due_requests(self, threads: ThreadPoolExecutor) -> None:
         """Start requests for due messages, as many as there are free threads."""
         with self._guard:
             busy = frozenset(self._busy)
@@ -86,7 +86,7 @@ class WebhookSender:
         for due in list(first_by_store.values())[:free]:
             with self._guard:
                 self._busy.add(due.store_id)
-            threads.submit(self._send, due)
+            threads.submit(self._send_and_record, due)
 
     def _renew_lease_if_needed(self, *, is_needed: bool) -> bool:
         """Renew the lease while there is work; idle processes write nothing."""
@@ -96,13 +96,15 @@ class WebhookSender:
                 self._renew_at = time.monotonic() + _RENEW_SECONDS
         return self._renew_at > 0.0
 
-    def _send(self, due: DueWebhookMessage) -> None:
+    def _send_and_record(self, due: DueWebhookMessage) -> None:
         services = self._services
         try:
-            attempt = self._attempt(due)
+            attempt = self._attempt_delivery(due)
             with services.database.transaction() as transaction:
                 webhooks = WebhookRepository(transaction, due.store_id)
-                webhooks.record_attempt(due.message, attempt, services.system_clock())
+                webhooks.record_attempt_and_schedule_retry(
+                    due.message, attempt, services.system_clock()
+                )
         except StorageError as error:  # it is sent again, with the same id
             if self._outage.should_log_failure():
                 _log.warning("webhooks not sent", extra={"error": operator_text(error)})
@@ -113,7 +115,7 @@ class WebhookSender:
                 self._busy.discard(due.store_id)
             self._wake.set()
 
-    def _attempt(self, due: DueWebhookMessage) -> DeliveryAttemptResult:
+    def _attempt_delivery(self, due: DueWebhookMessage) -> DeliveryAttemptResult:
         services = self._services
         try:
             secret = services.cipher.decrypt(due.endpoint.secret)

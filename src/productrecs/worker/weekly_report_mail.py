@@ -30,7 +30,7 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
     oldest_weekly_report_times,
 )
-from productrecs.worker.alert_mails import due_stock_actions, stock_action_lines
+from productrecs.worker.alert_mails import due_stock_actions, format_stock_actions
 
 SECURITY_PATH: Final = "/dashboard/security"
 STOP_PATH: Final = "/dashboard/weekly-report/stop"
@@ -59,7 +59,9 @@ def newest_due_week(settings: StoreSettings, now_ms: int) -> ReportWeek:
     return ReportWeek(first_day, last_day, round(due.timestamp() * 1000))
 
 
-def stores_with_due_reports(services: Services, stores: Iterable[Store]) -> list[StoreId]:
+def stores_with_due_weekly_reports(
+    services: Services, stores: Iterable[Store]
+) -> list[StoreId]:
     """Return the stores whose weekly report has not been sent to all of its readers.
 
     A day after it was due it is not sent any more.
@@ -76,7 +78,7 @@ def stores_with_due_reports(services: Services, stores: Iterable[Store]) -> list
     return due
 
 
-def mail_weekly_reports(services: Services, store: Store) -> int:
+def mail_due_weekly_reports(services: Services, store: Store) -> int:
     """Send last week's report to those who are due; return how many were sent."""
     server, now_ms = services.settings.smtp, services.clock()
     week = newest_due_week(store.settings, now_ms)
@@ -87,7 +89,7 @@ def mail_weekly_reports(services: Services, store: Store) -> int:
         return 0
     text, sent = weekly_report_text(services, store, week), 0
     for reader in readers:
-        link = _stop_link(services, store, reader)
+        link = _signed_stop_link(services, store, reader)
         try:
             send_mail(
                 server,
@@ -118,11 +120,11 @@ def weekly_report_text(services: Services, store: Store, week: ReportWeek) -> st
     actions = due_stock_actions(services, store)
     parts = [
         f"Your week at {store.domain}, {days[0]} to {days[1]}",
-        _sales_lines(PriceFormat.of_language(store.settings), figures),
-        _search_lines(PriceFormat.of_language(store.settings), insights, base_url),
+        _sales_lines(PriceFormat.of_store_language(store.settings), figures),
+        _search_lines(PriceFormat.of_store_language(store.settings), insights, base_url),
     ]
     if actions:
-        lines = stock_action_lines(actions, _MOST)
+        lines = format_stock_actions(actions, _MOST)
         parts.append(f"Products to order\n{lines}\n{base_url}/dashboard/demand")
     period = urlencode({"from": days[0], "until": days[1]})
     parts.append(f"All figures of the week: {base_url}/dashboard?{period}")
@@ -176,7 +178,7 @@ def _unsubscribe_headers(stop_link: str | None) -> dict[str, str]:
     }
 
 
-def _stop_link(services: Services, store: Store, user: DashboardUser) -> str | None:
+def _signed_stop_link(services: Services, store: Store, user: DashboardUser) -> str | None:
     """Return the signed address that turns a user's report off; None without a key."""
     base_url, secret_hash = services.settings.base_url, store.secrets.secret_hash
     if base_url is None or secret_hash is None:
@@ -188,7 +190,7 @@ def _stop_link(services: Services, store: Store, user: DashboardUser) -> str | N
     return f"{base_url}{STOP_PATH}?{urlencode(named)}"
 
 
-def is_stop_link_valid(
+def is_stop_signature_valid(
     secrets: SecretKeyHashes, user_id: str, signature: str, now_ms: int
 ) -> bool:
     """Return whether a link to turn a user's report off was signed for this user."""

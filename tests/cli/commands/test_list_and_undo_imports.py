@@ -101,7 +101,7 @@ def test_an_interrupted_command_leaves_what_can_be_undone(
 ) -> None:
     path = write("a.csv", FIRST)
     with monkeypatch.context() as patched:
-        patched.setattr(OrderImport, "_report_columns_and_notes", _interrupt)
+        patched.setattr(OrderImport, "_name_columns_in_errors_and_note", _interrupt)
         shell.run("import-orders", shop, path)
     (one,) = shell.json("imports", "list", shop)
     assert (one["status"], len(lines(services))) == ("failed", 1)

@@ -24,7 +24,7 @@ URL = "https://hooks.example.com/secret-path"
 def deliver(webhooks: WebhookRepository, status: int | None, now_ms: int) -> None:
     """Store what the newest message's next attempt got."""
     newest = webhooks.newest_messages("1", 1)[0]
-    webhooks.record_attempt(
+    webhooks.record_attempt_and_schedule_retry(
         newest, DeliveryAttemptResult(status, f"answer {status}"), now_ms
     )
 

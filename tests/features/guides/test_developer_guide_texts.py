@@ -18,7 +18,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     guide_source,
     render_llms_txt,
 )
-from productrecs.features.guides.markdown_html import render_markdown
+from productrecs.features.guides.markdown_html import render_guide_html
 from productrecs.http.route_table import ROUTES
 from productrecs.http.routes.public.developer_guides import (
     GUIDE_TABLES,
@@ -41,7 +41,7 @@ OF_THE_INTERFACE = sorted(path for path in ROUTES if path not in {"/"})
 def anchors(slug: str) -> set[str]:
     return {
         heading.anchor
-        for heading in render_markdown(LIBRARY.markdown_with_facts(slug)).headings
+        for heading in render_guide_html(LIBRARY.markdown_with_facts(slug)).headings
     }
 
 

@@ -22,15 +22,15 @@ from productrecs.features.guides.markdown_html import (
     PLACEHOLDERS,
     GuideHeading,
     anchor_of,
-    highlight_code,
-    render_markdown,
+    highlight_code_and_mark_placeholders,
+    render_guide_html,
 )
 from productrecs.http.routes.public.developer_guides import GUIDE_TABLES
 from tests.support.guides import blocks
 
 
 def test_headings_can_be_linked_to() -> None:
-    page = render_markdown("# A\n\n## Who is `who`?\n\n### key_missing\n")
+    page = render_guide_html("# A\n\n## Who is `who`?\n\n### key_missing\n")
 
     assert page.headings == (
         GuideHeading(2, "who-is-who", "Who is who?"),
@@ -44,7 +44,7 @@ def test_an_anchor_is_made_as_code_hosts_make_it() -> None:
 
 
 def test_a_link_to_a_guide_leads_to_its_page() -> None:
-    html = render_markdown(
+    html = render_guide_html(
         "[a](errors.md#limits) [b](keys.md) [c](https://example.com/x.md)"
     ).html
 
@@ -54,21 +54,21 @@ def test_a_link_to_a_guide_leads_to_its_page() -> None:
 
 
 def test_html_is_shown_and_scripts_are_no_links() -> None:
-    html = render_markdown("<script>x</script>\n\n[a](javascript:alert(1))\n").html
+    html = render_guide_html("<script>x</script>\n\n[a](javascript:alert(1))\n").html
 
     assert "<script>" not in html
     assert "href" not in html
 
 
 def test_a_wide_table_scrolls_by_itself() -> None:
-    html = render_markdown("| a | b |\n| --- | --- |\n| 1 | 2 |\n").html
+    html = render_guide_html("| a | b |\n| --- | --- |\n| 1 | 2 |\n").html
 
     assert '<div class="table" tabindex="0"><table>' in html
     assert html.rstrip().endswith("</table></div>")
 
 
 def test_a_block_keeps_its_language_and_loses_its_mark() -> None:
-    assert '<code class="language-sh">' in render_markdown("```sh run\nls\n```\n").html
+    assert '<code class="language-sh">' in render_guide_html("```sh run\nls\n```\n").html
 
 
 LIBRARY = GuideTexts(GUIDE_TABLES)
@@ -91,7 +91,7 @@ def plain(html: str) -> str:
 def test_a_sample_is_highlighted_by_its_language(
     language: str, text: str, part: str
 ) -> None:
-    html = highlight_code(text, language)
+    html = highlight_code_and_mark_placeholders(text, language)
 
     assert part in html
     assert plain(html) == text
@@ -99,13 +99,13 @@ def test_a_sample_is_highlighted_by_its_language(
 
 @pytest.mark.parametrize("language", ["", "text", "no-such-language"])
 def test_a_sample_of_no_known_language_is_plain_text(language: str) -> None:
-    assert highlight_code("a < b\n", language) == "a &lt; b\n"
+    assert highlight_code_and_mark_placeholders("a < b\n", language) == "a &lt; b\n"
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
 def test_every_sample_keeps_its_text_and_its_placeholders(guide: Guide) -> None:
     text = LIBRARY.markdown_with_facts(guide.slug)
-    html = render_markdown(text).html
+    html = render_guide_html(text).html
     samples = blocks(text)
     shown = re.findall(r"<pre[^>]*><code[^>]*>(.*?)</code></pre>", html, re.DOTALL)
 
@@ -117,7 +117,7 @@ def test_every_sample_keeps_its_text_and_its_placeholders(guide: Guide) -> None:
 
 
 def test_the_address_of_the_service_stays_in_one_piece() -> None:
-    html = render_markdown("```sh\ncurl {base_url}/v1/items\n```\n").html
+    html = render_guide_html("```sh\ncurl {base_url}/v1/items\n```\n").html
 
     assert "{base_url}/v1/items" in html
 
@@ -159,7 +159,7 @@ def test_every_picture_is_shown_and_described() -> None:
 
 
 def test_a_picture_reserves_its_place_and_comes_from_this_service() -> None:
-    html = render_markdown("![A look]({base_url}/docs/look.webp)").html
+    html = render_guide_html("![A look]({base_url}/docs/look.webp)").html
 
     assert 'src="/docs/look.webp"' in html
     assert 'width="868" height="674"' in html

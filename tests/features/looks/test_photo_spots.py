@@ -14,7 +14,11 @@ from productrecs.engines.visual.visual_similarity import (
     NeighbourTable,
     PicturedItems,
 )
-from productrecs.features.looks.photo_spots import MAX_PRODUCTS, PhotoSpot, find_photo_spots
+from productrecs.features.looks.photo_spots import (
+    MAX_PRODUCTS,
+    PhotoSpot,
+    choose_photo_spots,
+)
 from productrecs.training.visual.photo_matcher import Box, RegionMatch
 
 if TYPE_CHECKING:
@@ -63,7 +67,7 @@ def spots(
     )
     alike = model.similar_to_vectors(np.array([[1.0, 0.0]]), MAX_PRODUCTS)[0]
     seen = RegionMatch((0.1, 0.1, 0.3, 0.3), label, confidence, alike)
-    return find_photo_spots(sureness, catalog, [seen])
+    return choose_photo_spots(sureness, catalog, [seen])
 
 
 TEE, SHIRT = ("Everything", "Tops", "Tops > Tees"), ("Everything", "Tops", "Tops > Shirts")
@@ -128,7 +132,7 @@ def test_of_two_spots_on_one_thing_the_surer_stays(
         RegionMatch(box, "thing", sure, alike) for box, sure in ((one, 0.9), (other, 0.8))
     ]
 
-    boxes = [spot.box for spot in find_photo_spots(TRUSTING, catalog, places)]
+    boxes = [spot.box for spot in choose_photo_spots(TRUSTING, catalog, places)]
 
     assert boxes == ([one, other] if stays else [one])
 
@@ -150,7 +154,7 @@ def test_a_thing_that_was_detected_counts_if_the_catalog_has_something_similar(
     alike = RankedItems(np.arange(count, dtype=np.int32), np.full(count, similarity))
     thing = RegionMatch((0.1, 0.1, 0.3, 0.3), label, None, alike)
 
-    assert [spot.label for spot in find_photo_spots(TRUSTING, catalog, [thing])] == said
+    assert [spot.label for spot in choose_photo_spots(TRUSTING, catalog, [thing])] == said
 
 
 @pytest.mark.parametrize(
@@ -175,7 +179,7 @@ def test_how_similar_a_region_must_be(
     alike = RankedItems(np.arange(5, dtype=np.int32), np.full(5, similarity))
     region = RegionMatch((0.1, 0.1, 0.3, 0.3), label, None, alike, similarity=nearest)
 
-    assert bool(find_photo_spots(TRUSTING, catalog, [region])) == counts
+    assert bool(choose_photo_spots(TRUSTING, catalog, [region])) == counts
 
 
 def test_two_things_that_were_detected_may_overlap() -> None:
@@ -188,7 +192,7 @@ def test_two_things_that_were_detected_may_overlap() -> None:
         RegionMatch(part, "", None, alike),
     ]
 
-    boxes = {spot.box for spot in find_photo_spots(TRUSTING, catalog, places)}
+    boxes = {spot.box for spot in choose_photo_spots(TRUSTING, catalog, places)}
 
     assert boxes == {chair, table}
 
@@ -207,6 +211,6 @@ def test_beside_garments_only_what_is_more_certain_is_a_spot(
         for box, confidence in ((coat, 0.8), (shoes, 0.5), (aside, sure))
     ]
 
-    boxes = {spot.box for spot in find_photo_spots(TRUSTING, catalog, places)}
+    boxes = {spot.box for spot in choose_photo_spots(TRUSTING, catalog, places)}
 
     assert boxes == {coat, shoes} | ({aside} if stays else set())

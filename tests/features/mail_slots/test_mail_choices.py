@@ -77,7 +77,7 @@ def test_an_erased_shoppers_mails_are_forgotten_and_no_others(database: Database
         store_mail_products_and_delete_old(transaction, choices)
 
     with database.transaction() as transaction:
-        ShopperRecordRepository(transaction, STORE).delete_products_of_mails(["c-7", "s_1"])
+        ShopperRecordRepository(transaction, STORE).delete_mail_selections(["c-7", "s_1"])
 
     assert kept(database, STORE, "c-7") is None
     assert kept(database, STORE, "c-8") == kept(database, STORE, "") == (TODAY, TENT)
@@ -99,5 +99,7 @@ def test_calls_are_counted_by_slot_for_thirty_days(database: Database) -> None:
             count_mail_engagements_and_delete_old(transaction, batch)
 
     with database.reading() as connection:
-        counts = MailSlotCountRepository(connection, STORE).recent_by_slot(TODAY * DAY_MS)
+        counts = MailSlotCountRepository(connection, STORE).recent_counts_by_slot(
+            TODAY * DAY_MS
+        )
     assert counts == {"news": MailSlotCounts(1, 2, 3), "receipt": MailSlotCounts(1, 0, 0)}

@@ -8,9 +8,9 @@ from productrecs.features.mail_slots.mail_slot import (
     MAX_POSITIONS,
     CampaignMail,
     MailProduct,
-    fill_positions,
     is_mail_proxy,
-    usable_user_id,
+    refresh_mail_products,
+    user_id_or_empty,
     with_mail_utm_parameters,
 )
 
@@ -40,7 +40,7 @@ def products(ids: str) -> list[MailProduct]:
 def test_an_id_counts_unless_it_is_a_tag_or_an_e_mail_address(
     sent: str, recipient: str
 ) -> None:
-    assert usable_user_id(sent) == recipient
+    assert user_id_or_empty(sent) == recipient
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_id_counts_unless_it_is_a_tag_or_an_e_mail_address(
 def test_a_sold_out_product_is_replaced_where_it_stands(
     kept: str, sold_out: str, fresh: str, shown: str
 ) -> None:
-    filled = fill_positions(
+    filled = refresh_mail_products(
         products(kept), lambda item_id: item_id not in sold_out, products(fresh)
     )
 
@@ -68,7 +68,7 @@ def test_a_sold_out_product_is_replaced_where_it_stands(
 def test_a_mail_has_at_most_twelve_products() -> None:
     many = products("abcdefghijklmnopqrstuvwxyz")
 
-    assert fill_positions([], lambda _: True, many) == tuple(many[:MAX_POSITIONS])
+    assert refresh_mail_products([], lambda _: True, many) == tuple(many[:MAX_POSITIONS])
 
 
 def test_mails_differ_by_slot_recipient_campaign_and_what_they_are_about() -> None:

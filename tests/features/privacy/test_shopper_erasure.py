@@ -369,11 +369,11 @@ def test_a_restored_backup_is_cleared_again(place: Installation) -> None:
 
 
 def test_the_ledger_survives_a_cut_off_line(tmp_path: Path) -> None:
-    shopper_erasure.append_to_erasure_ledger(tmp_path, "st_1", {"a" * 32: 5})  # type: ignore[arg-type]  # a store's id
+    shopper_erasure.append_to_erasure_ledgers(tmp_path, "st_1", {"a" * 32: 5})  # type: ignore[arg-type]  # a store's id
     with (tmp_path / shopper_erasure.LEDGER_FILE).open("a") as file:
         file.write('{"store_id": "st_')
 
-    assert shopper_erasure.read_erasure_ledger(tmp_path) == {"st_1": {"a" * 32: 5}}
+    assert shopper_erasure.read_erasure_ledgers(tmp_path) == {"st_1": {"a" * 32: 5}}
 
 
 def test_all_that_is_kept_of_a_shopper_is_written_out(place: Installation) -> None:

@@ -16,7 +16,7 @@ from productrecs.features.product_feed_export.feed_entries import (
     FeedFormat,
     FeedProductCounts,
     ProductLabeller,
-    feed_products,
+    select_and_count_feed_entries,
 )
 from productrecs.features.product_feed_export.feed_formats import (
     FeedSeller,
@@ -56,7 +56,7 @@ def feed_of(
     count = FeedProductCounts()
     grouped = zip(items, groups or [""] * len(items), strict=True)
     labeller = labeller or ProductLabeller({}, {}, None)
-    products = feed_products(grouped, labeller, longest_id(feed), count)
+    products = select_and_count_feed_entries(grouped, labeller, longest_id(feed), count)
     return "".join(feed_lines(feed, products, seller)), count
 
 

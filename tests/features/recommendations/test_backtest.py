@@ -15,7 +15,7 @@ from productrecs.features.recommendations.backtest import (
     MetricsByCase,
     RankingVerdict,
     method_metrics,
-    paired_difference,
+    recall_difference_with_interval,
     run_backtest,
 )
 from productrecs.records.events.event import EventKind
@@ -143,7 +143,7 @@ def test_a_score_is_what_its_definition_says() -> None:
         EvaluationCase(n, (0,), frozenset(right))
         for n, right in enumerate([{3, 8}, {4}, {9}])
     ]
-    answers = MetricsByCase.of(cases, [[1, 3], [4, 2], [1, 2]])
+    answers = MetricsByCase.measure(cases, [[1, 3], [4, 2], [1, 2]])
     known = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 
     found = method_metrics("ours", answers, known)
@@ -162,12 +162,12 @@ def test_twenty_places_count_and_ten_for_their_order() -> None:
     lists = [list(range(30))] * len(wanted)
     cases = [EvaluationCase(n, (), frozenset({item})) for n, item in enumerate(wanted)]
 
-    answers = MetricsByCase.of(cases, lists)
+    answers = MetricsByCase.measure(cases, lists)
 
     assert answers.recalls.tolist() == [1.0, 1.0, 0.0]
     assert answers.reciprocal_ranks.tolist() == pytest.approx([1 / 11, 1 / 20, 0.0])
     assert answers.ndcg.tolist() == [0.0, 0.0, 0.0]
-    many = MetricsByCase.of([EvaluationCase(0, (), frozenset(range(40)))], lists[:1])
+    many = MetricsByCase.measure([EvaluationCase(0, (), frozenset(range(40)))], lists[:1])
     assert many.ndcg.tolist() == [pytest.approx(1.0)]  # no order of ten is better
 
 
@@ -176,8 +176,8 @@ def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
     ours = MetricsByCase(np.repeat([1.0, 0.0, 1.0, 1.0], 50), *nothing)
     theirs = MetricsByCase(np.zeros(200), *nothing)
 
-    by_step = paired_difference(ours, theirs, np.arange(200))
-    by_visit = paired_difference(ours, theirs, np.repeat(np.arange(4), 50))
+    by_step = recall_difference_with_interval(ours, theirs, np.arange(200))
+    by_visit = recall_difference_with_interval(ours, theirs, np.repeat(np.arange(4), 50))
 
     assert by_step.mean == by_visit.mean == 0.75
     assert by_visit.high - by_visit.low > 3 * (by_step.high - by_step.low)
@@ -198,12 +198,14 @@ def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
     cases = [EvaluationCase(n, (0,), frozenset({1})) for n in range(100)]
     silent = [[2] if n < 49 else [] for n in range(100)]
     wrong = [[2] if n < 50 else [] for n in range(100)]
-    gain = paired_difference(
-        MetricsByCase.of(cases, wrong), MetricsByCase.of(cases, [[1]] * 100), GROUPS
+    gain = recall_difference_with_interval(
+        MetricsByCase.measure(cases, wrong),
+        MetricsByCase.measure(cases, [[1]] * 100),
+        GROUPS,
     )
 
     verdicts = [
-        method_metrics("it", MetricsByCase.of(cases, lists), np.ones(3), gain).verdict
+        method_metrics("it", MetricsByCase.measure(cases, lists), np.ones(3), gain).verdict
         for lists in (silent, wrong)
     ]
 

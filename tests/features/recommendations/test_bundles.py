@@ -13,12 +13,12 @@ from productrecs.engines.copurchase import ItemSets, fit_item_sets
 from productrecs.engines.registry import BUNDLE, BUY, COMPLEMENTARY
 from productrecs.features.recommendations.bundles import (
     _orders_and_lift_by_set,
-    offer_of_list,
+    bundle_offer_of_list,
     propose_bundles,
 )
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import (
-    placement_requests,
+    build_placement_requests,
     recommend_placement,
 )
 from productrecs.features.recommendations.recommendation_request import (
@@ -116,7 +116,7 @@ def listed(
     identities = tuple(history.person for history in histories)
     request = RecommendationRequest(Source.MIX, call.pop("num", 0), identities=identities)
     place = Placement("here", replace(content, **placement), 1, 0, 0)
-    requests = placement_requests(shop, place, request._replace(**call), histories)
+    requests = build_placement_requests(shop, place, request._replace(**call), histories)
     picks = recommend_placement(shop, requests, histories, NOW)
     explanation = explain_placement(shop, requests, histories, NOW)
     assert [one.item_id for one in explanation.products] == [
@@ -126,7 +126,7 @@ def listed(
         (one.score for one in picks), reverse=True
     )
     assert requests.main is not None
-    offer = offer_of_list(shop, requests.main, picks, NOW)
+    offer = bundle_offer_of_list(shop, requests.main, picks, NOW)
     is_bundle = {one.engine for one in picks} == {EngineName.BUNDLE}
     assert is_bundle is (offer is not None)
     assert all((one.bundle is not None) is is_bundle for one in explanation.products)

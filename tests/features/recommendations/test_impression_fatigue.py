@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.recommendations.cooldown_and_fatigue import discounted_order
+from productrecs.features.recommendations.cooldown_and_fatigue import order_head_by_discount
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
@@ -109,9 +109,11 @@ def test_what_fills_a_list_sinks_too() -> None:
 
 def test_nothing_is_lost_from_a_list_by_sinking() -> None:
     factors = {3: 0.1, 0: 0.2}
-    sunk = discounted_order(iter(NAMES_AND_AGAIN), lambda item: factors.get(item, 1.0), 3)
+    sunk = order_head_by_discount(
+        iter(NAMES_AND_AGAIN), lambda item: factors.get(item, 1.0), 3
+    )
     assert sorted(sunk) == NAMES_AND_AGAIN
-    assert list(discounted_order(iter([5, 6, 7]), None, 1)) == [5, 6, 7]
+    assert list(order_head_by_discount(iter([5, 6, 7]), None, 1)) == [5, 6, 7]
 
 
 NAMES_AND_AGAIN = list(range(12))

@@ -13,7 +13,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.engines.registry import BUY_AGAIN
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import (
-    placement_requests,
+    build_placement_requests,
     recommend_placement,
 )
 from productrecs.features.recommendations.recommendation_request import (
@@ -89,7 +89,9 @@ def placed(
     identities = tuple(history.person for history in histories)
     request = RecommendationRequest(Source.MIX, call.pop("num", 0), identities=identities)
     placement = Placement("here", content, 1, 0, 0)
-    requests = placement_requests(shop, placement, request._replace(**call), histories)
+    requests = build_placement_requests(
+        shop, placement, request._replace(**call), histories
+    )
     picks = recommend_placement(shop, requests, histories, NOW)
     scores = [pick.score for pick in picks]
     assert scores == sorted(scores, reverse=True)
@@ -148,7 +150,7 @@ def test_because_you_viewed_is_about_the_latest_product_that_is_not_on_the_page(
     placement = Placement("here", content, 1, 0, 0)
     call = RecommendationRequest(Source.MIX, 0, item_id="tent")
 
-    requests = placement_requests(shop, placement, call, (ANNA,))
+    requests = build_placement_requests(shop, placement, call, (ANNA,))
     ids = placed(shop, content, ANNA, item_id="tent")
 
     assert requests.title(shop) == "Because you viewed Lamp"
@@ -157,7 +159,7 @@ def test_because_you_viewed_is_about_the_latest_product_that_is_not_on_the_page(
     assert len(ids) == 4
     assert not {"tent", "lamp"} & set(ids)
     assert placed(shop, content) == []
-    assert placement_requests(shop, placement, call, ()).title(shop) == ""
+    assert build_placement_requests(shop, placement, call, ()).title(shop) == ""
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from productrecs.features.recommendations.earnings.earnings_replay import (
     WEIGHTS,
     earnings_replay_report,
-    replay_earning_weights,
+    replay_earning_weights_and_store_result,
 )
 from productrecs.features.recommendations.earnings.repository import (
     EarningsRepository,
@@ -349,7 +349,7 @@ def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
         "The store's past was not replayed yet.",
     )
 
-    replay_earning_weights(database, store, NOON)
+    replay_earning_weights_and_store_result(database, store, NOON)
 
     made = earnings_replay_report(database, store, max_rows=20)
     names = [column.name for column in made.columns]
@@ -362,7 +362,7 @@ def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
 def test_a_replay_without_costs_says_what_is_missing(database: Database) -> None:
     store = new_store(database)
 
-    replay_earning_weights(database, store, NOON)
+    replay_earning_weights_and_store_result(database, store, NOON)
 
     made = earnings_replay_report(database, store, max_rows=20)
     assert made.rows == ()

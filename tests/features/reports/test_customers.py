@@ -17,10 +17,10 @@ from productrecs.features.reports.customer_segments_report import (
 )
 from productrecs.features.reports.rfm_segments import (
     CustomerSegment,
-    customer_segment,
+    choose_customer_segment,
+    compute_purchase_histories,
     expected_days_between_orders,
-    expected_next_day,
-    purchase_histories,
+    expected_next_order_day,
     segment_customers,
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
@@ -55,14 +55,16 @@ def test_a_customers_segment_depends_on_their_own_rhythm(
 ) -> None:
     rhythm = expected_days_between_orders(occasions, span, usual_gap=30.0)
 
-    assert customer_segment(occasions, ago(gone), rhythm, TODAY) is segment
+    assert choose_customer_segment(occasions, ago(gone), rhythm, TODAY) is segment
 
 
 @pytest.mark.parametrize("rhythm", [0.4, 7.4, 7.6, 18.5])
 def test_an_active_customers_next_order_is_expected_after_today(rhythm: float) -> None:
     for gone in range(30):
-        expected = expected_next_day(ago(gone), rhythm, TODAY)
-        is_active = customer_segment(3, ago(gone), rhythm, TODAY) is CustomerSegment.ACTIVE
+        expected = expected_next_order_day(ago(gone), rhythm, TODAY)
+        is_active = (
+            choose_customer_segment(3, ago(gone), rhythm, TODAY) is CustomerSegment.ACTIVE
+        )
         assert is_active == (expected is not None and expected > TODAY)
 
 
@@ -76,7 +78,7 @@ def test_a_rhythm_is_the_shops_first_and_then_their_own() -> None:
 def test_the_usual_gap_is_the_median_between_days_of_one_customer() -> None:
     rows = [line(n, "anna", gone, 10.0) for n, gone in enumerate((9, 5, 5, 1))]
 
-    pasts = purchase_histories(
+    pasts = compute_purchase_histories(
         [rows[:2], rows[2:], [line(9, "ben", 40, 10.0)]], "EUR", UTC, TODAY
     )
 
@@ -85,14 +87,14 @@ def test_the_usual_gap_is_the_median_between_days_of_one_customer() -> None:
         "anna": 3,
         "ben": 1,
     }
-    assert purchase_histories([], "EUR", UTC, TODAY).usual_gap is None
+    assert compute_purchase_histories([], "EUR", UTC, TODAY).usual_gap is None
 
 
 def test_the_next_order_is_expected_today_at_the_earliest_and_not_of_the_late() -> None:
-    assert expected_next_day(ago(10), 30.0, TODAY) == TODAY + timedelta(days=20)
-    assert expected_next_day(ago(40), 30.0, TODAY) == TODAY
-    assert expected_next_day(ago(60), 30.0, TODAY) is None
-    assert expected_next_day(ago(5), None, TODAY) is None
+    assert expected_next_order_day(ago(10), 30.0, TODAY) == TODAY + timedelta(days=20)
+    assert expected_next_order_day(ago(40), 30.0, TODAY) == TODAY
+    assert expected_next_order_day(ago(60), 30.0, TODAY) is None
+    assert expected_next_order_day(ago(5), None, TODAY) is None
 
 
 def line(

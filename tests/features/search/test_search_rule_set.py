@@ -119,10 +119,10 @@ def test_a_rule_is_for_its_query_in_every_form_and_for_no_other() -> None:
     said = SearchRuleSet(1, {}, {1: rule})
 
     for query in ("winter coat", "WINTER coats ", "coats for the winter"):
-        found = said.rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC)
+        found = said.active_rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC)
         assert bool(found) is (query != "coats for the winter"), query
     for query in ("winter", "winter coat red", ""):
-        assert said.rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC) == []
+        assert said.active_rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC) == []
     assert redirect_address([rule]) == "/coats"
     assert redirect_address([]) is None
 
@@ -139,7 +139,7 @@ def test_a_rule_is_in_force_on_its_days() -> None:
         ("2026-05-05T23:59:59Z", True),
         ("2026-05-06T00:00:00Z", False),
     ):
-        found = said.rules_for(
+        found = said.active_rules_for(
             AnalysedQuery.of("tent", ENGLISH), parse_timestamp(moment), UTC
         )
         assert item_ids_of(found, SearchRuleAction.HIDE) == (["t"] if is_on else [])

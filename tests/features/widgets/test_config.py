@@ -36,7 +36,7 @@ def test_as_many_settings_as_may_be_are_kept_and_no_more() -> None:
 
 
 def test_every_setting_has_a_default_drawn_from_the_store() -> None:
-    resolved = WidgetConfig().resolved("recs", STORE)
+    resolved = WidgetConfig().with_defaults("recs", STORE)
 
     assert list(resolved.settings) == NAMES
     assert resolved.settings["layout"] == "carousel"
@@ -48,7 +48,7 @@ def test_every_setting_has_a_default_drawn_from_the_store() -> None:
 
 
 def test_what_was_set_wins_and_a_themes_own_keys_come_last() -> None:
-    resolved = SET.resolved("recs", STORE)
+    resolved = SET.with_defaults("recs", STORE)
 
     assert list(resolved.settings) == [*NAMES, "mine"]
     assert resolved.settings["layout"] == "grid"
@@ -59,11 +59,13 @@ def test_what_was_set_wins_and_a_themes_own_keys_come_last() -> None:
 def test_the_title_is_in_the_language_of_the_widget() -> None:
     config = WidgetConfig({"locale": "fr-CA"})
 
-    assert config.resolved("trending", STORE).settings["title"] == "Tendances du moment"
+    assert (
+        config.with_defaults("trending", STORE).settings["title"] == "Tendances du moment"
+    )
 
 
 def test_an_empty_title_stays_empty() -> None:
-    assert WidgetConfig({"title": ""}).resolved("recs", STORE).settings["title"] == ""
+    assert WidgetConfig({"title": ""}).with_defaults("recs", STORE).settings["title"] == ""
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_an_empty_title_stays_empty() -> None:
 def test_types_start_in_a_form_of_their_own(
     widget_type: str, layout: str, columns: int
 ) -> None:
-    settings = WidgetConfig().resolved(widget_type, STORE).settings
+    settings = WidgetConfig().with_defaults(widget_type, STORE).settings
 
     assert (settings["layout"], settings["columns"]) == (layout, columns)
 

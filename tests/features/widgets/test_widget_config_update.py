@@ -7,7 +7,7 @@ import pytest
 from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
 from productrecs.features.widgets.widget_config_update import (
     WidgetConfigBody,
-    parse_widget_config,
+    parse_widget_config_change,
 )
 from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
 from productrecs.schemas.strict_json import parse_json
@@ -20,12 +20,12 @@ Refusals = list[tuple[tuple[str | int, ...], str]]
 
 def refused(body: object) -> Refusals:
     with pytest.raises(BodyError) as error:
-        parse_widget_config(body)
+        parse_widget_config_change(body)
     return [(problem.loc, problem.type) for problem in error.value.problems]
 
 
 def read(name: str, value: object) -> object:
-    return parse_widget_config({"settings": {name: value}}).settings[name]
+    return parse_widget_config_change({"settings": {name: value}}).settings[name]
 
 
 @pytest.mark.parametrize("body", MISSHAPEN)
@@ -34,9 +34,9 @@ def test_a_body_of_another_shape_is_refused(body: object) -> None:
 
 
 def test_every_default_may_be_sent_back() -> None:
-    resolved = WidgetConfig().resolved("recs", StoreSettings())
+    resolved = WidgetConfig().with_defaults("recs", StoreSettings())
 
-    assert parse_widget_config({"settings": resolved.settings}).settings == (
+    assert parse_widget_config_change({"settings": resolved.settings}).settings == (
         resolved.settings
     )
 
@@ -165,6 +165,6 @@ def test_every_problem_is_reported_at_once() -> None:
 def test_a_body_as_it_comes_is_read() -> None:
     sent = '{"settings":{"title":"Für dich","mine":{"a":[1,2.5,null]}},"scoped":true}'
 
-    assert parse_widget_config(parse_json(sent.encode())) == WidgetConfigChange(
+    assert parse_widget_config_change(parse_json(sent.encode())) == WidgetConfigChange(
         {"title": "Für dich", "mine": {"a": [1, 2.5, None]}}, scoped=True
     )

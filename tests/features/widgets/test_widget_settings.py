@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from productrecs.features.widgets.price_format import choose_price_locale, price_pattern
+from productrecs.features.widgets.price_format import choose_price_locale, sample_price
 from productrecs.features.widgets.widget_config import WidgetConfig
-from productrecs.features.widgets.widget_settings import LANGUAGES, translations
+from productrecs.features.widgets.widget_settings import LANGUAGES, widget_texts
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 TYPES = ("recs", "search", "look")
@@ -25,7 +25,7 @@ def holes(word: str) -> list[str]:
 def test_every_text_is_translated_into_every_language(
     language: str, widget_type: str
 ) -> None:
-    english, words = translations(widget_type, "en"), translations(widget_type, language)
+    english, words = widget_texts(widget_type, "en"), widget_texts(widget_type, language)
 
     assert words.keys() == english.keys()
     for name, word in words.items():
@@ -35,12 +35,12 @@ def test_every_text_is_translated_into_every_language(
 
 def test_there_are_as_many_languages_as_of_titles() -> None:
     assert len(LANGUAGES) >= 8
-    assert len({translations("recs", one)["add"] for one in LANGUAGES}) == len(LANGUAGES)
+    assert len({widget_texts("recs", one)["add"] for one in LANGUAGES}) == len(LANGUAGES)
 
 
 def test_words_are_in_the_pages_language_else_in_the_shops() -> None:
     def said(lang: str) -> tuple[object, object]:
-        settings = WidgetConfig().resolved("trending", STORE, lang).settings
+        settings = WidgetConfig().with_defaults("trending", STORE, lang).settings
         strings = settings["strings"]
         assert isinstance(strings, dict)
         return settings["title"], strings["next"]
@@ -52,7 +52,7 @@ def test_words_are_in_the_pages_language_else_in_the_shops() -> None:
 def test_the_merchants_own_words_stay() -> None:
     config = WidgetConfig({"strings": {"add": "Her damit"}, "title": "Mehr"})
 
-    settings = config.resolved("recs", STORE, "en").settings
+    settings = config.with_defaults("recs", STORE, "en").settings
 
     assert settings["title"] == "Mehr"
     assert isinstance(settings["strings"], dict)
@@ -80,11 +80,11 @@ BLANK = "\N{NO-BREAK SPACE}"
 def test_a_place_has_its_own_form_of_a_price(
     locale: str, currency: str, form: str | None
 ) -> None:
-    assert price_pattern(locale, currency) == form
+    assert sample_price(locale, currency) == form
 
 
 def test_every_widget_language_but_one_has_a_price_pattern() -> None:
-    assert [one for one in LANGUAGES if price_pattern(one, "EUR") is None] == ["ar"]
+    assert [one for one in LANGUAGES if sample_price(one, "EUR") is None] == ["ar"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_widget_gets_the_price_form_and_the_merchants_own_stays() -> None:
     store = StoreSettings(language="en", currency="EUR")
 
     def price_form(config: WidgetConfig, lang: str) -> object:
-        strings = config.resolved("recs", store, lang).settings["strings"]
+        strings = config.with_defaults("recs", store, lang).settings["strings"]
         assert isinstance(strings, dict)
         return strings.get("price")
 
@@ -122,7 +122,7 @@ def test_the_shops_own_form_of_a_price_holds_in_every_language_for_its_currency(
     store = StoreSettings(language="en", currency="EUR", price_format="1.234,00 €")
 
     def price_form(config: WidgetConfig, lang: str) -> object:
-        strings = config.resolved("recs", store, lang).settings["strings"]
+        strings = config.with_defaults("recs", store, lang).settings["strings"]
         assert isinstance(strings, dict)
         return strings.get("price")
 

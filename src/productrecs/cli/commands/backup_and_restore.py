@@ -40,7 +40,7 @@ from productrecs.storage.backup.restore_backup import (
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.worker.scheduled_backups import (
     BACKUP_FOLDER,
-    backup_request,
+    build_backup_request,
     fetch_backup,
     make_scheduled_backup_and_delete_old,
     require_backup_store,
@@ -102,7 +102,7 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
             place = require_backup_store(services.backups)
             summary = f"Saved {_backup_summary(manifest)} as {name} in {place.address}"
         else:
-            request = backup_request(services, file, replace=force)
+            request = build_backup_request(services, file, replace=force)
             manifest = create_backup(request, stages.begin)
             size = file.stat().st_size
             facts = _backup_facts(str(file), size, manifest, time.monotonic() - began)

@@ -22,7 +22,7 @@ from productrecs.features.recommendations.explain import (
     explain_recommendations,
     explain_trending,
 )
-from productrecs.features.recommendations.placement_lists import placement_requests
+from productrecs.features.recommendations.placement_lists import build_placement_requests
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
@@ -177,7 +177,7 @@ def _explain_list(
         placement=call["placement"] or "",
     )
     if placement is not None:
-        placed_requests = placement_requests(state, placement, request, histories)
+        placed_requests = build_placement_requests(state, placement, request, histories)
         explanation = explain_placement(state, placed_requests, histories, now_ms)
     elif is_trending:
         explanation = explain_trending(state, num, now_ms, filters)

@@ -20,7 +20,7 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import progress_bar
 from productrecs.core.plural import counted
 from productrecs.features.imports.event_import import import_event_file
-from productrecs.features.imports.feeds.column_mapping import read_mapping
+from productrecs.features.imports.feeds.column_mapping import read_mapping_file
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.import_report import DryRunSample, ItemImportReport
 from productrecs.features.imports.import_source import open_import_source
@@ -81,7 +81,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
         kind=ItemFileFormat(kind) if kind else None,
         address=_parse_base_url(base_url),
         each_variant=each_variant,
-        mapping=read_mapping(mapping, "items") if mapping else None,
+        mapping=read_mapping_file(mapping, "items") if mapping else None,
         price_list=price_list,
         dry_run=dry_run,
     )

@@ -14,7 +14,7 @@ from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import progress_bar
 from productrecs.core.plural import counted
-from productrecs.features.imports.feeds.column_mapping import read_mapping
+from productrecs.features.imports.feeds.column_mapping import read_mapping_file
 from productrecs.features.imports.import_source import ImportSource, open_import_source
 from productrecs.features.imports.order_file_reader import (
     OrderFileFormat,
@@ -65,7 +65,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
 
     Example: productrecs import-orders shop.example.com orders.csv
     """
-    columns = read_mapping(mapping, "orders") if mapping else None
+    columns = read_mapping_file(mapping, "orders") if mapping else None
     with (
         open_store(data, domain) as (services, store),
         open_import_source(file, services.imports.folder) as source,

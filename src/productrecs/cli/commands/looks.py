@@ -25,7 +25,7 @@ from productrecs.features.looks.look import (
     validate_box,
 )
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.looks.photo_spots import spots_in_picture
+from productrecs.features.looks.photo_spots import find_spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
@@ -106,7 +106,7 @@ def _propose_hotspots(
     detectors = settings.image_detectors
     with SandboxedDecoder(BATCH_CPU_SECONDS, detectors, encoder.path) as viewer:
         photo_matcher = PhotoMatcher(viewer, cached_store.pictures, encoder.embedding)
-        spots = spots_in_picture(data, photo_matcher, state.catalog, visible)
+        spots = find_spots_in_picture(data, photo_matcher, state.catalog, visible)
     return propose_hotspots(spots, state.catalog, look.content.hotspots)
 
 

@@ -11,7 +11,7 @@ from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
 from productrecs.features.search.relevance.relevance_monitoring import (
-    measure_and_store_relevance,
+    judge_clicks_and_store_measure,
 )
 from productrecs.features.search.relevance.repository import StoredMeasure
 from productrecs.processes.process_messages import ParentConnection
@@ -58,7 +58,7 @@ def measure_and_record_search(
 
 def _measure_and_store(services: Services, store: Store) -> StoredMeasure:
     searchable = searchable_store(load_store(services, store, query_embedders(services)))
-    return measure_and_store_relevance(
+    return judge_clicks_and_store_measure(
         services.database, store, searchable, services.clock()
     )
 

@@ -111,7 +111,7 @@ def set_(
         keeps_hour=hour is None,
     )
     with open_store(data, domain) as (services, store):
-        _feed_editor(services, store).save_and_fetch(form, services.system_clock())
+        _feed_editor(services, store).save_and_enqueue_fetch(form, services.system_clock())
     click.echo("stored; the worker fetches it")
 
 
@@ -123,7 +123,7 @@ def fetch(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed fetch shop.example.com
     """
-    _edit_feed(domain, data, lambda editor, now_ms: editor.fetch_now(now_ms))
+    _edit_feed(domain, data, lambda editor, now_ms: editor.enqueue_full_fetch(now_ms))
     click.echo("the worker fetches it")
 
 
@@ -135,7 +135,9 @@ def apply(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed apply shop.example.com
     """
-    _edit_feed(domain, data, lambda editor, _now_ms: editor.import_waiting_file())
+    _edit_feed(
+        domain, data, lambda editor, _now_ms: editor.enqueue_import_of_waiting_file()
+    )
     click.echo("the worker imports it")
 
 
@@ -188,7 +190,7 @@ def _describe_feed(services: Services, store: Store) -> dict[str, Any]:
         raise NoFeedError(message)
     with services.database.reading() as connection:
         repository = ScheduledFeedRepository(connection, store.store_id)
-        fetches = repository.fetches(_SHOWN_FETCHES)
+        fetches = repository.newest_fetches(_SHOWN_FETCHES)
     result = {} if last is None else last.result
     reason = result.get("problem") or result.get("brake") or ""
     is_waiting = last is not None and last.status is ImportStatus.CHECKED

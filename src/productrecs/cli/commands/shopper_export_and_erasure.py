@@ -14,8 +14,8 @@ from productrecs.core.plural import counted
 from productrecs.core.timestamps import iso
 from productrecs.features.privacy.repository import ErasureRequest
 from productrecs.features.privacy.shopper_export import (
-    exported_shopper_records,
     shopper_names,
+    shopper_record_fields,
 )
 from productrecs.services import build_eraser
 from productrecs.tenancy.accounts.store_management import find_store
@@ -51,7 +51,7 @@ def export(domain: str, file: str, user: str, data: Path | None) -> None:
     ):
         store = find_store(services.database, domain)
         names = shopper_names(services.database, store.store_id, user)
-        for row in exported_shopper_records(services.database, store.store_id, names):
+        for row in shopper_record_fields(services.database, store.store_id, names):
             out.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
             count += 1
     click.echo(f"{counted(count, 'record')} written.", err=True)

@@ -28,7 +28,7 @@ def check_scheduled_feed(services: Services, store: Store) -> Iterator[CheckResu
     """Yield whether a scheduled feed fails, or a file of it waits for the merchant."""
     with services.database.reading() as connection:
         repository = ScheduledFeedRepository(connection, store.store_id)
-        feed, newest = repository.find(), repository.fetches(1)
+        feed, newest = repository.find(), repository.newest_fetches(1)
         imports = FileImportRepository(connection, store.store_id)
         last = imports.find(feed.import_id) if feed and feed.import_id else None
     if feed is None:
@@ -48,7 +48,7 @@ def check_webhooks(services: Services, store: Store) -> Iterator[CheckResult]:
         repository = WebhookRepository(connection, store.store_id)
         for endpoint in repository.endpoints():
             counts = repository.counts_by_state().get(endpoint.endpoint_id, {})
-            oldest = repository.oldest_pending(endpoint.endpoint_id)
+            oldest = repository.oldest_pending_message(endpoint.endpoint_id)
             # Only the host: an address can contain a password.
             subject = f"its webhooks to {urlsplit(endpoint.url).hostname}"
             if endpoint.state is WebhookEndpointState.GONE:

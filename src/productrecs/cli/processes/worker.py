@@ -116,10 +116,10 @@ def _prepare_background_loop(
             loops = ParallelLoops(build_backup_worker(services), loops)
         return ParallelLoops(build_order_upload_worker(services), loops)
     from productrecs.storage.sql.integrity_check import IntegrityChecker  # noqa: PLC0415
-    from productrecs.worker.missing_snapshots import rebuild_missing_snapshots  # noqa: PLC0415
+    from productrecs.worker.missing_snapshots import request_missing_snapshots  # noqa: PLC0415
     from productrecs.worker.store_jobs import build_store_job_worker  # noqa: PLC0415
 
-    rebuild_missing_snapshots(services)
+    request_missing_snapshots(services)
     IntegrityChecker(services.database, services.settings.data).start()
     return build_store_job_worker(services)
 

@@ -29,8 +29,8 @@ from productrecs.dashboard.report_values import (
     with_max_rows,
 )
 from productrecs.features.privacy.shopper_export import (
-    exported_shopper_records,
     shopper_names,
+    shopper_record_fields,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_event_figures,
@@ -185,7 +185,7 @@ def _is_shopper_id(visit: Visit, typed_id: str) -> bool:
     """Return whether a shopper has exactly this id."""
     database, store_id = visit.database, visit.store.store_id
     names = shopper_names(database, store_id, typed_id)
-    records = exported_shopper_records(database, store_id, names)
+    records = shopper_record_fields(database, store_id, names)
     return next(iter(records), None) is not None
 
 

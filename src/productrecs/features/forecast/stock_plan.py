@@ -146,7 +146,7 @@ def plan_stock(
     quantity = np.where(quantity > 0, np.maximum(quantity, policy.minimum_quantity), 0.0)
     quantity = np.ceil(quantity / policy.pack_size) * policy.pack_size
     lead_demand = demand.sales_until(policy.lead_days)
-    sellable = _sellable_until(lead_days, stock_left, demand, incoming)
+    sellable = _sellable_with_stock_until(lead_days, stock_left, demand, incoming)
     lost_sales = _expected_lost_sales(lead_days, stock_left, demand, incoming)
     next_arrival = np.broadcast_to(cycle_days, stock.shape)
     lost_without_order = _expected_lost_sales(next_arrival, stock_left, demand, incoming)
@@ -165,7 +165,7 @@ def plan_stock(
     )
 
 
-def _sellable_until(
+def _sellable_with_stock_until(
     day: Floats, stock_left: Floats, demand: ExpectedDemand, incoming: IncomingGoods
 ) -> Floats:
     return np.maximum(stock_left, 0) + incoming.sellable_until(day, demand)
@@ -176,7 +176,7 @@ def _expected_lost_sales(
 ) -> Floats:
     """Return the expected sales up to the end of `day` that are lost without an order."""
     return _expected_shortfall(
-        _sellable_until(day, stock_left, demand, incoming),
+        _sellable_with_stock_until(day, stock_left, demand, incoming),
         demand.sales_until(day),
         demand.standard_deviation(day),
     )

@@ -40,7 +40,7 @@ class GuideTexts:
         """
         guide = _BY_SLUG.get(slug)
         if guide is None:
-            suggestions = ", ".join(similar.slug for similar in similar_guides(slug))
+            suggestions = ", ".join(similar.slug for similar in similar_or_all_guides(slug))
             message = f"there is no guide of this name; try {suggestions}"
             raise UnknownGuideError(message)
         return guide
@@ -67,7 +67,7 @@ class GuideTexts:
         source_line = f"Source: {BASE}/docs-md/{slug}.md · all guides: {BASE}/llms.txt"
         return f"{title}\n\n{source_line}\n{rest}".replace(BASE, base_url)
 
-    def all_guides(self, base_url: str) -> str:
+    def render_llms_full_txt(self, base_url: str) -> str:
         """Return /llms-full.txt: every guide as it is served, in the order of the index."""
         guides = (self.served_markdown(guide.slug, base_url) for guide in GUIDES)
         return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
@@ -85,7 +85,7 @@ def engines_missing_in_guides(engines: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def similar_guides(slug: str) -> list[Guide]:
+def similar_or_all_guides(slug: str) -> list[Guide]:
     """Return the guides with names similar to `slug`; all guides if there are none."""
     suggestions = difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
     return [_BY_SLUG[similar] for similar in suggestions]

@@ -71,7 +71,7 @@ class GuideSearch:
     def __init__(self, library: GuideTexts) -> None:
         """Read all guides."""
         self._sections = [s for guide in GUIDES for s in guide_sections(guide, library)]
-        self._words = [_words_of(section) for section in self._sections]
+        self._words = [_weighted_word_counts(section) for section in self._sections]
         self._lengths = [sum(words.values()) for words in self._words]
         self._mean = sum(self._lengths) / len(self._lengths)
         self._section_counts = Counter(word for words in self._words for word in words)
@@ -79,12 +79,14 @@ class GuideSearch:
     def find(self, query: str, limit: int) -> list[GuideSection]:
         """Return up to `limit` sections that contain a word of `query`, best first."""
         term_weights = dict.fromkeys(_synonym_terms(query), _SYNONYM_WEIGHT)
-        term_weights |= dict.fromkeys(_tokens(query), 1.0)
-        scored = [(self._score(term_weights, at), -at) for at in range(len(self._sections))]
+        term_weights |= dict.fromkeys(_normalized_words(query), 1.0)
+        scored = [
+            (self._bm25_score(term_weights, at), -at) for at in range(len(self._sections))
+        ]
         best = sorted((pair for pair in scored if pair[0] > 0), reverse=True)[:limit]
         return [self._sections[-at] for _, at in best]
 
-    def _score(self, term_weights: Mapping[str, float], at: int) -> float:
+    def _bm25_score(self, term_weights: Mapping[str, float], at: int) -> float:
         words, total = self._words[at], len(self._sections)
         damping = _K * (1 - _B + _B * self._lengths[at] / self._mean)
         score = 0.0
@@ -116,9 +118,11 @@ def guide_sections(guide: Guide, library: GuideTexts) -> list[GuideSection]:
 
 def best_matching_line(section: GuideSection, query: str) -> str:
     """Return the line of a section that matches most of the query, else its first line."""
-    term_weights = {*_tokens(query), *_synonym_terms(query)}
+    term_weights = {*_normalized_words(query), *_synonym_terms(query)}
     lines = [line for line in section.text.splitlines() if not line.startswith("```")]
-    best = max(lines, key=lambda line: len(term_weights & set(_tokens(line))), default="")
+    best = max(
+        lines, key=lambda line: len(term_weights & set(_normalized_words(line))), default=""
+    )
     return best[:_SNIPPET]
 
 
@@ -126,21 +130,21 @@ def _synonym_terms(query: str) -> list[str]:
     """Return the synonyms that guides use for the query's terms."""
     simplified = " ".join(_SPACE.split(query[:_LONGEST].lower()))
     synonym_words = (words for term, words in SYNONYMS.items() if _is_in(term, simplified))
-    return [word for words in synonym_words for word in _tokens(words)]
+    return [word for words in synonym_words for word in _normalized_words(words)]
 
 
 def _is_in(term: str, simplified: str) -> bool:
     return re.search(rf"\b{re.escape(term)}(s|ing)?\b", simplified) is not None
 
 
-def _words_of(section: GuideSection) -> Counter[str]:
-    words = Counter(_tokens(section.text))
-    for word in _tokens(f"{section.guide.title} {section.heading}"):
+def _weighted_word_counts(section: GuideSection) -> Counter[str]:
+    words = Counter(_normalized_words(section.text))
+    for word in _normalized_words(f"{section.guide.title} {section.heading}"):
         words[word] += _HEADING_WEIGHT
     return words
 
 
-def _tokens(text: str) -> Sequence[str]:
+def _normalized_words(text: str) -> Sequence[str]:
     """Return the words of a text in singular form; codes both whole and in parts."""
     tokens = []
     for word in _WORD.findall(text[:100_000].lower()):

@@ -24,7 +24,7 @@ _PLACEHOLDER: Final = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _FORMATTER: Final = HtmlFormatter(nowrap=True)
 
 
-def highlight_code(code: str, language: str) -> str:
+def highlight_code_and_mark_placeholders(code: str, language: str) -> str:
     """Return a code sample as HTML; plain text for an unknown language."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -65,9 +65,9 @@ class RenderedGuide:
     headings: tuple[GuideHeading, ...]
 
 
-def render_markdown(markdown: str) -> RenderedGuide:
+def render_guide_html(markdown: str) -> RenderedGuide:
     """Return the HTML of a guide: HTML in the markdown is shown as text."""
-    parser = MarkdownIt("commonmark", {"html": False, "highlight": _sample})
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _render_code_block})
     parser.enable("table")
     # A wide table scrolls, also by keyboard.
     opening = '<div class="table" tabindex="0"><table>\n'
@@ -79,8 +79,8 @@ def render_markdown(markdown: str) -> RenderedGuide:
         if token.type == "fence":
             token.info = token.info.split(" ")[0]  # the tests use the rest, as in "sh run"
         for child in token.children or ():
-            _link_to_page(child)
-            _set_picture_size(child)
+            _link_to_guide_page(child)
+            _set_picture_attributes(child)
     html: str = parser.renderer.render(tokens, parser.options, {})
     return RenderedGuide(html.replace(_PLACEHOLDER_BASE, BASE), headings)
 
@@ -102,13 +102,13 @@ def _set_anchors_and_collect_headings(tokens: Sequence[Token]) -> list[GuideHead
     return headings
 
 
-def _link_to_page(token: Token) -> None:
+def _link_to_guide_page(token: Token) -> None:
     link = _LINK.match(str(token.attrGet("href") or ""))
     if token.type == "link_open" and link:
         token.attrSet("href", f"/guides/{link.group(1)}{link.group(2) or ''}")
 
 
-def _set_picture_size(token: Token) -> None:
+def _set_picture_attributes(token: Token) -> None:
     """Set a picture's size, so that its loading does not shift the layout."""
     name = str(token.attrGet("src") or "").removeprefix(_PICTURE)
     if token.type == "image" and name in PICTURES:
@@ -119,7 +119,8 @@ def _set_picture_size(token: Token) -> None:
         token.attrSet("loading", "lazy")
 
 
-def _sample(code: str, language: str, _attributes: str) -> str:
+def _render_code_block(code: str, language: str, _attributes: str) -> str:
     """Return a fenced code block; wide ones scroll, also by keyboard."""
     kind = f' class="language-{escape(language)}"' if language else ""
-    return f'<pre tabindex="0"><code{kind}>{highlight_code(code, language)}</code></pre>'
+    html = highlight_code_and_mark_placeholders(code, language)
+    return f'<pre tabindex="0"><code{kind}>{html}</code></pre>'

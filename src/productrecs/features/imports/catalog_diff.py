@@ -47,7 +47,9 @@ class CatalogDiff:
     def add(self, stored: Item | None, patch: ItemPatch) -> None:
         """Count what a patch does to an item of the catalog, or to none."""
         if stored is None:
-            self._count(CatalogChangeKind.NEW, patch.item_id, patch.fields.get("title"))
+            self._count_and_keep_example(
+                CatalogChangeKind.NEW, patch.item_id, patch.fields.get("title")
+            )
             return
         after = stored.with_patch(patch)
         if after == stored:
@@ -55,14 +57,18 @@ class CatalogDiff:
         if _is_removed(after) and not _is_removed(stored):
             self.add_removed(stored)
             return
-        self._count(CatalogChangeKind.CHANGED, stored.item_id, after.title)
+        self._count_and_keep_example(CatalogChangeKind.CHANGED, stored.item_id, after.title)
         if stored.price is not None and after.price != stored.price:
             prices = {"before": stored.price, "after": after.price}
-            self._count(CatalogChangeKind.PRICE, stored.item_id, after.title, prices)
+            self._count_and_keep_example(
+                CatalogChangeKind.PRICE, stored.item_id, after.title, prices
+            )
 
     def add_removed(self, stored: Item) -> None:
         """Count an item that leaves the lists."""
-        self._count(CatalogChangeKind.REMOVED, stored.item_id, stored.title)
+        self._count_and_keep_example(
+            CatalogChangeKind.REMOVED, stored.item_id, stored.title
+        )
 
     def _brake_reason(self, catalog_size: int) -> str:
         """Return why a person must agree to the changes; empty if nobody must."""
@@ -87,7 +93,7 @@ class CatalogDiff:
         }
         return {**kinds, "brake": self._brake_reason(catalog_size)}
 
-    def _count(
+    def _count_and_keep_example(
         self,
         kind: CatalogChangeKind,
         item_id: str,
@@ -101,7 +107,7 @@ class CatalogDiff:
         ids.add(hash(item_id))
 
 
-def current_item_batches(
+def active_item_batches(
     database: Database, store_id: StoreId
 ) -> Iterator[Sequence[StoredItem]]:
     """Yield the catalog without discontinued items, in batches."""

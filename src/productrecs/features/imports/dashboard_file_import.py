@@ -15,7 +15,7 @@ from productrecs.features.imports.import_preview import (
     ITEMS,
     ORDERS,
     chosen_mapping,
-    describe_file,
+    describe_format_and_mapping,
     detect_import_kind,
     guess_price_columns,
     headings_digest,
@@ -49,7 +49,7 @@ from productrecs.features.imports.order_file_reader import (
 from productrecs.features.imports.order_import import OrderDryRunReport, OrderImport
 from productrecs.features.imports.pending_table_erasure import (
     ErasedShopperRows,
-    erased_name_test,
+    build_erased_name_test,
 )
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
@@ -128,10 +128,10 @@ class DashboardFileImporter:
         Raises:
             UnreadableSourceError: when it is neither a table nor a feed nor JSON.
         """
-        erasure_notes = self._drop_erased_rows(store, file_import, path)
+        erasure_notes = self._drop_erased_rows_and_note(store, file_import, path)
         with self._open_source(file_import, path) as source:
             kind = file_import.choices.kind or detect_import_kind(source)
-            preview = describe_file(source, kind, file_import)
+            preview = describe_format_and_mapping(source, kind, file_import)
             try:
                 dry_run_rows = (
                     self._dry_run_orders if kind == ORDERS else self._dry_run_items
@@ -143,7 +143,7 @@ class DashboardFileImporter:
         counts, problem = dry_run["counts"], dict[str, str]()
         if not counts["rows"]:
             problem["problem"] = _NO_ROWS
-        elif counts["rows"] == counts["skipped"] and self.feed_of_newest_file(
+        elif counts["rows"] == counts["skipped"] and self.feed_if_its_newest_file(
             store, file_import
         ):
             problem["problem"] = _NO_VALID_ROW
@@ -182,7 +182,7 @@ class DashboardFileImporter:
         remembered = replace(remembered, ordered_today=choices.ordered_today)
         return replace(file_import, choices=remembered)
 
-    def feed_of_newest_file(
+    def feed_if_its_newest_file(
         self, store: Store, file_import: FileImport
     ) -> ScheduledFeed | None:
         """Return the scheduled feed whose newest file this is; None for other files."""
@@ -221,11 +221,11 @@ class DashboardFileImporter:
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
         return FileImportResult({**result, **stored}, rejects)
 
-    def _drop_erased_rows(
+    def _drop_erased_rows_and_note(
         self, store: Store, file_import: FileImport, path: Path
     ) -> list[str]:
         """Drop the orders of shoppers erased since the file was sent; return a note."""
-        is_erased = erased_name_test(self.services, store, file_import.submitted_ms)
+        is_erased = build_erased_name_test(self.services, store, file_import.submitted_ms)
         if is_erased is None:
             return []
         with self._open_source(file_import, path) as source:
@@ -253,13 +253,13 @@ class DashboardFileImporter:
     def _dry_run_orders(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> dict[str, Any]:
-        orders, notes = self._inspect_orders(store, file_import, source), list[str]()
+        orders, notes = self._inspect_order_file(store, file_import, source), list[str]()
         zone = store.settings.zone
         report = OrderImport(
             self.services,
             store,
             orders,
-            _share_callback(source.size, on_share),
+            _bytes_to_share_callback(source.size, on_share),
             notes.append,
             ordered_today=file_import.choices.ordered_today,
             adds_repeats=True,
@@ -268,7 +268,7 @@ class DashboardFileImporter:
         return {
             "counts": order_import_row_counts(report)
             | {"inserted": to_import, "deduplicated": 0},
-            "notes": [*_order_notes(report, file_import, store.settings), *notes],
+            "notes": [*_dry_run_order_notes(report, file_import, store.settings), *notes],
             "rows": sample_table([_with_local_time(row, zone) for row in report.would]),
             "errors": shown_errors(report.errors),
         }
@@ -276,22 +276,25 @@ class DashboardFileImporter:
     def _import_orders(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowCountsAndErrors]:
-        orders, notes = self._inspect_orders(store, file_import, source), list[str]()
+        orders, notes = self._inspect_order_file(store, file_import, source), list[str]()
         report = OrderImport(
             self.services,
             store,
             orders,
-            _share_callback(source.size, on_share),
+            _bytes_to_share_callback(source.size, on_share),
             notes.append,
             MAX_REJECTED_ROWS,
             file_import.choices.ordered_today,
             ImportChangeJournal(file_import.import_id),
             adds_repeats=True,
         ).run(source.file)
-        notes += [*_repeat_notes(report), *_time_notes(report, file_import)]
+        notes += [
+            *_repeated_line_notes(report),
+            *_left_out_and_undated_notes(report, file_import),
+        ]
         return {"counts": order_import_row_counts(report), "notes": notes}, report
 
-    def _inspect_orders(
+    def _inspect_order_file(
         self, store: Store, file_import: FileImport, source: ImportSource
     ) -> InspectedOrderFile:
         choices = file_import.choices
@@ -305,8 +308,8 @@ class DashboardFileImporter:
     def _dry_run_items(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> dict[str, Any]:
-        feed = self.feed_of_newest_file(store, file_import)
-        options = _item_options(file_import, feed, dry_run=True)
+        feed = self.feed_if_its_newest_file(store, file_import)
+        options = _item_import_options(file_import, feed, dry_run=True)
         show_progress = _two_step_progress(on_share)
         report = import_items(self.services, store, source, options, show_progress)
         samples = [
@@ -332,8 +335,8 @@ class DashboardFileImporter:
             )
 
         options = replace(
-            _item_options(
-                file_import, self.feed_of_newest_file(store, file_import), dry_run=False
+            _item_import_options(
+                file_import, self.feed_if_its_newest_file(store, file_import), dry_run=False
             ),
             progress=file_import.item_progress,
             on_stored=store_progress,
@@ -348,7 +351,7 @@ class DashboardFileImporter:
         }, report
 
 
-def _item_options(
+def _item_import_options(
     file_import: FileImport, feed: ScheduledFeed | None, *, dry_run: bool
 ) -> ItemImportOptions:
     chosen = file_import.choices.format
@@ -362,7 +365,7 @@ def _item_options(
     )
 
 
-def _share_callback(size: int, on_share: OnShare) -> Callable[[int], None]:
+def _bytes_to_share_callback(size: int, on_share: OnShare) -> Callable[[int], None]:
     read = 0
 
     def on_bytes(count: int) -> None:
@@ -383,7 +386,9 @@ def _two_step_progress(
     def step(_label: str, length: int) -> Iterator[Callable[[int], None]]:
         nonlocal started
         start, started = started / 2, started + 1
-        yield _share_callback(length, lambda share: on_share(min(1.0, start + share / 2)))
+        yield _bytes_to_share_callback(
+            length, lambda share: on_share(min(1.0, start + share / 2))
+        )
 
     return step
 
@@ -406,7 +411,7 @@ def _day(time_text: str, zone: tzinfo) -> str:
     return f"{moment.day} {moment:%b %Y}"
 
 
-def _order_notes(
+def _dry_run_order_notes(
     report: OrderDryRunReport, file_import: FileImport, settings: StoreSettings
 ) -> list[str]:
     notes, zone, currency = [], settings.zone, settings.currency
@@ -418,7 +423,7 @@ def _order_notes(
             f"{orders} from {days[0]} to {days[1]}: {counted(report.units, 'unit')}{sales} "
             "in all. Compare this with your own figures."
         )
-    notes += _repeat_notes(report)
+    notes += _repeated_line_notes(report)
     if report.returns:
         lines = counted(report.returns, "line")
         notes.append(f"{lines} with a quantity below 0: imported as returned.")
@@ -431,10 +436,10 @@ def _order_notes(
             f"the catalog: {named}{more}. Orders of such products are stored, and count "
             "once you send the products."
         )
-    return notes + _time_notes(report, file_import)
+    return notes + _left_out_and_undated_notes(report, file_import)
 
 
-def _repeat_notes(report: OrderHistoryImportReport) -> list[str]:
+def _repeated_line_notes(report: OrderHistoryImportReport) -> list[str]:
     """Return what happens to lines of one order and article."""
     if not report.lines_repeated:
         return []
@@ -445,7 +450,9 @@ def _repeat_notes(report: OrderHistoryImportReport) -> list[str]:
     return [f"{lines} {repeat}: the quantities are added."]
 
 
-def _time_notes(report: OrderHistoryImportReport, file_import: FileImport) -> list[str]:
+def _left_out_and_undated_notes(
+    report: OrderHistoryImportReport, file_import: FileImport
+) -> list[str]:
     notes = [
         f"{counted(count, 'row')} of orders that are not purchases left out: {reason}."
         for reason, count in report.not_bought.items()

@@ -59,26 +59,28 @@ def import_event_file(
     report = EventImportReport(rows_known=imported)
     chunk: list[_Line] = []
     number = 0
-    for number, line in enumerate(_lines(source.file, on_bytes), start=1):
+    for number, line in enumerate(_read_lines_cut_at_limit(source.file, on_bytes), start=1):
         if number <= imported or not line.strip():
             continue
         report.rows += 1
-        events = _read_events(line, number, store, report)
+        events = _parse_events_or_count_skipped(line, number, store, report)
         if events is not None:
             chunk.append((number, events))
         if len(chunk) == CHUNK:
-            report.events_stored += _store_chunk(
+            report.events_stored += _store_chunk_and_position(
                 services, store, chunk, _FilePosition(digest, number)
             )
             chunk = []
     if number > imported:
-        report.events_stored += _store_chunk(
+        report.events_stored += _store_chunk_and_position(
             services, store, chunk, _FilePosition(digest, number)
         )
     return report
 
 
-def _lines(file: BinaryIO, on_bytes: Callable[[int], None]) -> Iterator[bytes]:
+def _read_lines_cut_at_limit(
+    file: BinaryIO, on_bytes: Callable[[int], None]
+) -> Iterator[bytes]:
     """Yield each line, cut at the size limit (a cut line is not a valid event)."""
     file.seek(0)
     while line := file.readline(EVENT_LIMIT):
@@ -89,7 +91,7 @@ def _lines(file: BinaryIO, on_bytes: Callable[[int], None]) -> Iterator[bytes]:
             on_bytes(len(line))
 
 
-def _read_events(
+def _parse_events_or_count_skipped(
     line: bytes, number: int, store: Store, report: EventImportReport
 ) -> list[NewEvent] | None:
     try:
@@ -99,7 +101,7 @@ def _read_events(
         return None
 
 
-def _store_chunk(
+def _store_chunk_and_position(
     services: ImportServices, store: Store, chunk: Iterable[_Line], position: _FilePosition
 ) -> int:
     now_ms = services.clock()

@@ -33,7 +33,7 @@ from productrecs.features.imports.feeds.format_detection import (
     FORMAT_TITLES,
     NAMED_CATALOG,
     ItemFileFormat,
-    detect_format,
+    detect_item_format,
 )
 from productrecs.features.imports.feeds.stock_columns import with_stock_column_by_values
 from productrecs.features.imports.import_report import ANY_TABLE
@@ -111,7 +111,7 @@ def shopper_table_layout(source: ImportSource, file_import: FileImport) -> CsvLa
     return NO_LAYOUT
 
 
-def describe_file(
+def describe_format_and_mapping(
     source: ImportSource, kind: str, file_import: FileImport
 ) -> dict[str, Any]:
     """Return the format of a file, and the mapping of its columns."""
@@ -216,7 +216,7 @@ def _detect_format_key(source: ImportSource, kind: str) -> str:
     try:
         if kind == ORDERS:
             return detect_order_format(source.file).value
-        return detect_format(source.file, source.ending).value
+        return detect_item_format(source.file, source.ending).value
     except ProductRecsError:
         return ""
 

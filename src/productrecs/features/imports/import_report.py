@@ -121,7 +121,7 @@ def catalog_limit_error(
     )
 
 
-def import_notes(
+def item_import_notes(
     reading: FeedReadState, store: Store, report: ItemImportReport, *, has_address: bool
 ) -> list[str]:
     """Return notes for the user on how a file was read.
@@ -139,7 +139,7 @@ def import_notes(
             f"{counted(reading.unreadable_dates, 'sale date')} could not be read, such as "
             f"{reading.unreadable_date[:40]!r}: the regular price applies there."
         )
-    notes += _row_notes(report)
+    notes += _unexpected_row_notes(report)
     if reading.has_built_urls and not has_address:
         notes.append(
             f"The file has no product addresses; they start with {reading.address}. "
@@ -156,7 +156,7 @@ def import_notes(
     return notes
 
 
-def _row_notes(report: ItemImportReport) -> Iterator[str]:
+def _unexpected_row_notes(report: ItemImportReport) -> Iterator[str]:
     """Yield notes on rows that can be imported, and may not be what their writer meant."""
     if report.repeated:
         yield (

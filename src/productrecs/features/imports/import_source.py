@@ -78,13 +78,13 @@ def open_import_source(
             file, ending = stack.enter_context(_temporary_file(folder)), ""
             shutil.copyfileobj(sys.stdin.buffer, file, _BLOCK)
         else:
-            stream = _open(stored or path)
+            stream = _open_file(stored or path)
             file, ending = stack.enter_context(stream), path.suffix.lower()
         file.seek(0)
         start = file.read(len(_ZIP))
         if start.startswith(_GZIP):
             unpacked = stack.enter_context(_temporary_file(folder))
-            _unpack(file, unpacked, name, max_bytes)
+            _unpack_gzip(file, unpacked, name, max_bytes)
             file, ending = unpacked, Path(path.stem).suffix.lower()
         elif start == _ZIP:
             unpacked = stack.enter_context(_temporary_file(folder))
@@ -96,7 +96,7 @@ def open_import_source(
         yield ImportSource(file, ending, size)
 
 
-def _open(path: Path) -> BinaryIO:
+def _open_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
@@ -111,11 +111,13 @@ def _temporary_file(folder: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _unpack(packed: BinaryIO, unpacked: BinaryIO, name: str, max_bytes: int | None) -> None:
+def _unpack_gzip(
+    packed: BinaryIO, unpacked: BinaryIO, name: str, max_bytes: int | None
+) -> None:
     packed.seek(0)
     try:
         with gzip.GzipFile(fileobj=packed) as content:
-            _copy(content, unpacked, name, max_bytes)
+            _copy_within_limit(content, unpacked, name, max_bytes)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         message = f"{name} is not a complete gzip file: {error}"
         raise UnreadableSourceError(message) from error
@@ -138,7 +140,7 @@ def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, max_bytes: int | Non
                 )
                 raise UnreadableSourceError(message)
             with archive.open(files[0]) as content:
-                _copy(content, unpacked, name, max_bytes)
+                _copy_within_limit(content, unpacked, name, max_bytes)
     except (
         zipfile.BadZipFile,
         EOFError,
@@ -151,7 +153,7 @@ def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, max_bytes: int | Non
     return Path(files[0]).suffix.lower()
 
 
-def _copy(
+def _copy_within_limit(
     content: IO[bytes] | gzip.GzipFile, unpacked: BinaryIO, name: str, max_bytes: int | None
 ) -> None:
     size = 0

@@ -21,10 +21,10 @@ from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.format_detection import (
     NAMED_CATALOG,
     ItemFileFormat,
-    detect_format,
+    detect_item_format,
 )
 from productrecs.features.imports.feeds.product_file_reader import (
-    note_unused_columns,
+    note_column_titles_and_unused,
     read_provided_fields_and_products,
 )
 from productrecs.features.imports.feeds.product_grouping import FeedProduct, RejectedRow
@@ -98,7 +98,7 @@ _PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
 """By the kind of a validator's error: what is wrong with a cell, and how to correct it."""
 
 
-def _first_problem(error: BodyError) -> RejectedItem:
+def _to_rejected_item(error: BodyError) -> RejectedItem:
     """Return the first error of an item in a merchant's words."""
     first = error.problems[0]
     words = _PROBLEMS.get(first.type)
@@ -146,7 +146,7 @@ def read_items(
     if reading.mapping is not None:
         yield from _read_mapped_table(source.file, reading.mapping, reading, on_bytes)
         return
-    chosen = kind or detect_format(source.file, source.ending)
+    chosen = kind or detect_item_format(source.file, source.ending)
     own_reader = _OWN_READERS.get(chosen)
     if own_reader is not None:
         yield from own_reader(source.file, reading, on_bytes)
@@ -174,7 +174,7 @@ def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
         text = fields.get("description")
         if isinstance(text, str):
             fields["description"] = text[:MAX_DESCRIPTION]
-        item = _parse_patch(parse_item, {"id": product.item_id, **fields})
+        item = _parse_patch_or_reject(parse_item, {"id": product.item_id, **fields})
     return ReadItem(product.row, item, product.rows, product.is_hidden)
 
 
@@ -185,7 +185,7 @@ def _read_csv(
         file, inspect_csv(file, _layout_with_price_lists(file))
     )
     reading.is_untitled = "title" not in csv_format.columns
-    note_unused_columns(file, csv_format, reading)
+    note_column_titles_and_unused(file, csv_format, reading)
     return _read_table(file, csv_format, dict, on_bytes)
 
 
@@ -200,10 +200,10 @@ def _layout_with_price_lists(file: BinaryIO) -> CsvLayout:
 def _read_mapped_table(
     file: BinaryIO, mapping: ColumnMapping, reading: FeedReadState, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
-    mapping.check_columns(file)
+    mapping.require_mapped_columns(file)
     csv_format = with_stock_column_by_values(file, inspect_csv(file, mapping.layout))
-    note_unused_columns(file, csv_format, reading)
-    return _read_table(file, csv_format, mapping.translate_values, on_bytes)
+    note_column_titles_and_unused(file, csv_format, reading)
+    return _read_table(file, csv_format, mapping.translate_values_in_place, on_bytes)
 
 
 def _read_table(
@@ -227,7 +227,7 @@ def _read_table(
             row[name] = normalise_number(row[name], csv_format.separator)
         if "availability" in row:
             row["availability"] = translate_availability(row["availability"])
-        yield ReadItem(number, _parse_patch(parse_item_row, row))
+        yield ReadItem(number, _parse_patch_or_reject(parse_item_row, row))
 
 
 def _read_json_lines(
@@ -246,7 +246,7 @@ def _read_json_lines(
             )
             _skip_line(file, on_bytes)
             continue
-        yield _json_item(number, line, reading)
+        yield _parse_json_item(number, line, reading)
 
 
 def _skip_line(file: BinaryIO, on_bytes: OnBytes) -> None:
@@ -260,25 +260,25 @@ def _read_json_array(
     file.seek(0)
     values = JsonArrayReader(file, MAX_ITEM_BYTES, on_bytes)
     for number, text in enumerate(values, start=1):
-        yield _json_item(number, text.encode(), reading)
+        yield _parse_json_item(number, text.encode(), reading)
 
 
-def _json_item(number: int, text: bytes, reading: FeedReadState) -> ReadItem:
+def _parse_json_item(number: int, text: bytes, reading: FeedReadState) -> ReadItem:
     """Return the item of an object; unknown fields are recorded."""
     try:
         value = parse_json(text)
     except BodyError as error:
-        return ReadItem(number, _first_problem(error))
+        return ReadItem(number, _to_rejected_item(error))
     if isinstance(value, dict):
         reading.add_ignored_columns(value.keys() - _FIELDS)
         for name, synonyms in SYNONYMS.items():
             given_values = [value[other] for other in synonyms if other in value]
             if given_values:
                 value.setdefault(name, given_values[0])
-    return ReadItem(number, _parse_patch(parse_item, value))
+    return ReadItem(number, _parse_patch_or_reject(parse_item, value))
 
 
-def _parse_patch(
+def _parse_patch_or_reject(
     parse: Callable[..., ItemPatch], value: object
 ) -> ItemPatch | RejectedItem:
     try:
@@ -286,7 +286,7 @@ def _parse_patch(
     except BodyError as error:
         item_id = value.get("id") if isinstance(value, Mapping) else None
         known_id = str(item_id).strip() if isinstance(item_id, str | int) else ""
-        return replace(_first_problem(error), item_id=known_id)
+        return replace(_to_rejected_item(error), item_id=known_id)
 
 
 _OWN_READERS: Final[

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from productrecs.core.outbound_http import url_host
 from productrecs.features.imports.catalog_diff import (
     CatalogDiff,
-    current_item_batches,
+    active_item_batches,
     removal_patch,
     restoring_patch,
 )
@@ -25,7 +25,7 @@ from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,
-    import_notes,
+    item_import_notes,
     link_host_notes,
 )
 from productrecs.features.imports.import_services import ImportServices
@@ -148,7 +148,7 @@ def import_items(
         # Without titles the result depends on the catalog, so the import starts again.
         progress = ItemImportProgress() if reading.is_untitled else chosen.progress
         writer = _ItemWriter(services, store, report, staging, chosen, progress)
-        pusher = _DryRunWriter(services, store, report) if chosen.dry_run else writer
+        pusher = _DryRunReporter(services, store, report) if chosen.dry_run else writer
         with show_progress("items", staging.items) as advance:
             for chunk in staging.chunks():
                 pusher.push(chunk)
@@ -159,7 +159,7 @@ def import_items(
     report.rename_columns_in_errors(reading.titles)
     report.errors.sort(key=lambda error: error.row)
     report.ignored_columns = list(reading.ignored)
-    report.notes += import_notes(
+    report.notes += item_import_notes(
         reading, store, report, has_address=chosen.address is not None
     )
     return report
@@ -169,7 +169,7 @@ def _remove_missing_items(
     services: ImportServices,
     store: Store,
     staging: ItemStaging,
-    pusher: "_DryRunWriter | _ItemWriter",
+    pusher: "_DryRunReporter | _ItemWriter",
     report: ItemImportReport,
 ) -> None:
     """Remove the active items that a complete file lacks.
@@ -179,7 +179,7 @@ def _remove_missing_items(
     if staging.has_unknown_ids:
         report.notes.append(_NOT_REMOVED)
         return
-    for page in current_item_batches(services.database, store.store_id):
+    for page in active_item_batches(services.database, store.store_id):
         missing = [stored for stored in page if not staging.contains(stored.item.item_id)]
         if missing:
             pusher.remove(missing)
@@ -239,9 +239,9 @@ class _ItemWriter:
             repository = CatalogRepository(log.transaction, log.store_id)
             stored = find_stored_items(repository, chunk)
             accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
-            changed = [item for item in accepted if self._is_change(item, stored)]
+            changed = [item for item in accepted if self._has_to_be_stored(item, stored)]
             first = {require_patch(item).item_id for item in chunk if not item.is_repeated}
-            patches = self._patches(changed, stored)
+            patches = self._patches_to_store(changed, stored)
             pushed = self._upsert_with_undo_changes(log, patches, first)
             self.report.unchanged += len(accepted) - len(changed)
             self.report.updated -= len(accepted) - len(changed)
@@ -268,7 +268,7 @@ class _ItemWriter:
             yield log
         log.cache_committed_numbers()
 
-    def _is_change(self, item: ReadItem, stored: StoredItems) -> bool:
+    def _has_to_be_stored(self, item: ReadItem, stored: StoredItems) -> bool:
         """Return whether an item has to be stored.
 
         Of a repeated id the last row counts, which may be in another chunk.
@@ -278,13 +278,18 @@ class _ItemWriter:
         if known is None or not self._options.only_changes:
             return True
         is_repeated = self._staging.has_several_rows(patch.item_id)
-        return is_repeated or known.item.with_patch(self._patch(patch, known)) != known.item
+        return (
+            is_repeated
+            or known.item.with_patch(self._patch_to_store(patch, known)) != known.item
+        )
 
-    def _patches(self, changed: Sequence[ReadItem], stored: StoredItems) -> list[ItemPatch]:
+    def _patches_to_store(
+        self, changed: Sequence[ReadItem], stored: StoredItems
+    ) -> list[ItemPatch]:
         patches = map(require_patch, changed)
-        return [self._patch(patch, stored.get(patch.item_id)) for patch in patches]
+        return [self._patch_to_store(patch, stored.get(patch.item_id)) for patch in patches]
 
-    def _patch(self, patch: ItemPatch, known: StoredItem | None) -> ItemPatch:
+    def _patch_to_store(self, patch: ItemPatch, known: StoredItem | None) -> ItemPatch:
         is_complete = self._options.is_complete and known is not None
         return restoring_patch(patch, known.item) if known and is_complete else patch
 
@@ -321,7 +326,7 @@ class _ItemWriter:
             self._options.on_stored(log.transaction, progress)
 
 
-class _DryRunWriter:
+class _DryRunReporter:
     """Stores nothing, and reports what would have been stored."""
 
     def __init__(

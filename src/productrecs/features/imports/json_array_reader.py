@@ -39,10 +39,10 @@ class JsonArrayReader:
             NotAnArrayError: where the text is not JSON.
         """
         self._skip_to_first_member()
-        if self._peek() == "]":
+        if self._peek_after_blanks() == "]":
             return
         while True:
-            start, end = self._next_value_bounds()
+            start, end = self._read_value_bounds()
             yield self._text[start:end]
             if self._expect(",]") == "]":
                 return
@@ -52,18 +52,18 @@ class JsonArrayReader:
         if self._expect("[{") == "[":
             return
         while True:
-            start, end = self._next_value_bounds()
+            start, end = self._read_value_bounds()
             is_items = self._text[start:end] == '"items"'
             self._expect(":")
             if is_items:
                 self._expect("[")
                 return
-            self._next_value_bounds()
+            self._read_value_bounds()
             self._expect(",")
 
-    def _next_value_bounds(self) -> tuple[int, int]:
+    def _read_value_bounds(self) -> tuple[int, int]:
         """Return the bounds of the next value, and skip it."""
-        self._peek()
+        self._peek_after_blanks()
         while True:
             try:
                 _, end = self._scan(self._text, self._at)
@@ -76,10 +76,10 @@ class JsonArrayReader:
                 reason = str(error)
             if self._at_end or len(self._text) - self._at > self._longest:
                 raise self._error(f"a value is not JSON ({reason})")
-            self._read()
+            self._read_block()
 
     def _expect(self, expected: str) -> str:
-        character = self._peek()
+        character = self._peek_after_blanks()
         if not character or character not in expected:
             expected_text = " or ".join(expected)
             raise self._error(
@@ -88,16 +88,16 @@ class JsonArrayReader:
         self._at += 1
         return character
 
-    def _peek(self) -> str:
+    def _peek_after_blanks(self) -> str:
         """Return the next character that is not a blank; empty at the end."""
         while True:
             while self._at < len(self._text) and self._text[self._at] in _BLANKS:
                 self._at += 1
             if self._at < len(self._text) or self._at_end:
                 return self._text[self._at : self._at + 1]
-            self._read()
+            self._read_block()
 
-    def _read(self) -> None:
+    def _read_block(self) -> None:
         block = self._file.read(BLOCK)
         self._at_end = not block
         self._on_bytes(len(block))

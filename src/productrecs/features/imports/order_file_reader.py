@@ -181,10 +181,10 @@ def inspect_order_file(
     """
     zone = store.settings.zone
     chosen = None if mapping is not None else kind or detect_order_format(file)
-    is_own = chosen is OrderFileFormat.CSV and _has_our_names(file)
+    is_own = chosen is OrderFileFormat.CSV and _has_our_column_names(file)
     layout = NAMED_HISTORY if is_own else ORDER_LAYOUTS[chosen or OrderFileFormat.CSV]
     if mapping is not None:
-        mapping.check_columns(file)
+        mapping.require_mapped_columns(file)
         layout = mapping.layout
     csv_format = inspect_csv(file, layout)
     if mapping is not None or pattern is not None:
@@ -222,7 +222,7 @@ def inspect_order_file(
     )
 
 
-def _has_our_names(file: BinaryIO) -> bool:
+def _has_our_column_names(file: BinaryIO) -> bool:
     try:
         read_header(read_head(file), HISTORY_LAYOUT)
     except MissingColumnsError:
@@ -265,7 +265,7 @@ class GenericOrderRowReader:
         if reason := reason_not_bought(fields.get("status", "").strip()):
             raise NotAPurchaseError(reason)
         if self._mapping is not None:
-            fields = self._mapping.translate_values(fields)
+            fields = self._mapping.translate_values_in_place(fields)
         line = self._reader.read_line(list(fields.values()))
         item_id = self._names.find_item_id(line.item_id, line.item_id, line.item_id)
         return (line if item_id is None else line._replace(item_id=item_id),)
@@ -277,9 +277,9 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     Raises:
         MissingColumnsError: when the format is unknown.
     """
-    is_own = _has_our_names(file)
+    is_own = _has_our_column_names(file)
     head = read_head(file)
-    is_woocommerce = order_export_reader.is_woocommerce_export(head)
+    is_woocommerce = order_export_reader.is_woocommerce_order_export(head)
     # One WooCommerce export has an `item_id` too: the line number.
     if is_own and not is_woocommerce:
         return OrderFileFormat.CSV

@@ -94,7 +94,7 @@ class OrderImport:
             adds_repeats=self.adds_repeats,
         )
         report = history.run(file, self.orders.csv_format, self.on_bytes, reader)
-        self._report_columns_and_notes(file, reader, report)
+        self._name_columns_in_errors_and_note(file, reader, report)
         return report
 
     def dry_run(self, file: BinaryIO) -> OrderDryRunReport:
@@ -139,7 +139,7 @@ class OrderImport:
         report.orders, report.items = len(orders_seen), len(items)
         report.unknown_items = report.items - len(known)
         report.unknown = sorted(items - known)[:_NAMED]
-        self._report_columns_and_notes(file, reader, report)
+        self._name_columns_in_errors_and_note(file, reader, report)
         return report
 
     def _accepted_times(self) -> AcceptedTimes:
@@ -157,7 +157,7 @@ class OrderImport:
             report.rows += 1
             yield row
 
-    def _report_columns_and_notes(
+    def _name_columns_in_errors_and_note(
         self, file: BinaryIO, reader: OrderRowReader, report: OrderHistoryImportReport
     ) -> None:
         """Name the file's columns in its errors, and report notes for the user."""

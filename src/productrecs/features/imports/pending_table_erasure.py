@@ -24,7 +24,7 @@ _ORDER: Final = ("order_id", "order")
 IsErased = Callable[[str], bool]
 
 
-def erased_name_test(
+def build_erased_name_test(
     services: ImportServices, store: Store, moment_ms: int
 ) -> IsErased | None:
     """Return the test whether a name was erased since then; None if no name was."""
@@ -48,18 +48,18 @@ class ErasedShopperRows:
         self._customer_index = _first_column_index(self._format, _CUSTOMER)
         self._order_index = _first_column_index(self._format, _ORDER)
         self._orders: set[str] = set()
-        for cells, is_erased_row in self._rows():
+        for cells, is_erased_row in self._rows_and_is_erased():
             if is_erased_row and self._order_index is not None:
                 self._orders.add(_cell(cells, self._order_index))
         self._orders.discard("")
-        self.count = sum(is_erased for _, is_erased in self._rows())
+        self.count = sum(is_erased for _, is_erased in self._rows_and_is_erased())
 
     def write_other_rows(self, target: BinaryIO) -> None:
         """Write the file without them; blank lines keep the numbers of the other rows."""
         text = io.TextIOWrapper(
             target, self._format.encoding, self._format.errors, newline=""
         )
-        for line in self._header():
+        for line in self._header_lines():
             text.write(line)
         writer = CsvWriter(text, separator=self._format.separator)
         number = self._format.header_lines
@@ -73,7 +73,7 @@ class ErasedShopperRows:
         text.flush()
         text.detach()
 
-    def _rows(self) -> Iterator[tuple[list[str], bool]]:
+    def _rows_and_is_erased(self) -> Iterator[tuple[list[str], bool]]:
         for _, cells in read_rows(self._file, self._format):
             if not isinstance(cells, BrokenRow):
                 yield cells, self._is_row_of_erased(cells)
@@ -90,7 +90,7 @@ class ErasedShopperRows:
             self._is_erased(cell) for cell in map(str.strip, cells) if _is_name(cell)
         )
 
-    def _header(self) -> Iterator[str]:
+    def _header_lines(self) -> Iterator[str]:
         self._file.seek(0)
         text = io.TextIOWrapper(self._file, self._format.encoding, self._format.errors)
         for _ in range(self._format.header_lines):

@@ -128,7 +128,7 @@ def live_events_of_request(received: ReceivedEventRequest) -> list[LiveEvent]:
         body_text = received.data[:MAX_BODY].decode("utf-8", "replace")
         return [_to_live_event(received, {}, verdict, detail, body_text)]
     events = []
-    for index, body in enumerate(_event_bodies(received.data)):
+    for index, body in enumerate(_parse_event_bodies(received.data)):
         verdict, detail = _verdict_and_detail(received, index, body)
         events.append(_to_live_event(received, body, verdict, detail, ""))
     return events
@@ -172,9 +172,9 @@ def _event_verdict_and_detail(
         return LiveEventVerdict.BOT, reason
     if received.is_foreign:
         return LiveEventVerdict.FOREIGN_ORIGIN, ""
-    if refusal := _identity_refusal(received, body):
+    if refusal := _identity_refusal_text(received, body):
         return LiveEventVerdict.IDENTITY, refusal
-    minutes = _skew_minutes(body.get("timestamp"), received.at_ms)
+    minutes = _clock_skew_minutes(body.get("timestamp"), received.at_ms)
     if minutes >= _MAX_SKEW:
         return LiveEventVerdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
     return LiveEventVerdict.ACCEPTED, _describe_unknown_fields(EventBody, body)
@@ -206,12 +206,12 @@ def _order_verdict_and_detail(
         return LiveEventVerdict.ORDER_AGAIN, ""
     if not body.get("user_id") and not body.get("session_id"):
         return LiveEventVerdict.NO_SHOPPER, ""
-    if refusal := _identity_refusal(received, body):
+    if refusal := _identity_refusal_text(received, body):
         return LiveEventVerdict.IDENTITY, refusal
     return LiveEventVerdict.ACCEPTED, _describe_unknown_fields(OrderBody, body)
 
 
-def _identity_refusal(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:
+def _identity_refusal_text(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:
     """Return why the signed identity of an event or order is refused; "" if it is not."""
     if received.identity_refusal is None:
         return ""
@@ -219,7 +219,7 @@ def _identity_refusal(received: ReceivedEventRequest, body: Mapping[str, Any]) -
     return f"Its signed identity counts as none: {reason}." if reason else ""
 
 
-def _skew_minutes(text: object, at_ms: int) -> int:
+def _clock_skew_minutes(text: object, at_ms: int) -> int:
     """Return the difference between an event's time and ours; 0 if it has no time."""
     try:
         return abs(parse_timestamp(str(text)) - at_ms) // MINUTE_MS if text else 0
@@ -276,7 +276,7 @@ def _is_about_products(body: Mapping[str, Any]) -> bool:
     return kind is not None and EVENT_SUBJECTS[kind] in _PRODUCTS
 
 
-def _event_bodies(data: bytes) -> Iterator[Mapping[str, Any]]:
+def _parse_event_bodies(data: bytes) -> Iterator[Mapping[str, Any]]:
     try:
         decoded = json.loads(data)
     except (ValueError, RecursionError):

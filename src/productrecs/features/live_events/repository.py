@@ -66,7 +66,7 @@ class LiveEventRepository(StoreScopedRepository):
             for index, event in enumerate(events[-MAX_EVENTS:])
         ]
         self._connection.execute(live_events.insert(), rows)
-        self._delete_old(events[-1].at_ms - RETENTION_MS)
+        self._delete_old_and_excess(events[-1].at_ms - RETENTION_MS)
 
     def _lock_and_next_number(self, at_ms: int) -> int:
         """Return a number above that of every stored entry.
@@ -84,7 +84,7 @@ class LiveEventRepository(StoreScopedRepository):
         last = self._connection.execute(newest).scalar() or ""
         return max(at_ms, int(last[:13] or 0) + 1)
 
-    def _delete_old(self, before_ms: int) -> None:
+    def _delete_old_and_excess(self, before_ms: int) -> None:
         newest = (
             sa.select(_COLUMNS.entry_id)
             .where(_COLUMNS.store_id == self._store_id)
@@ -96,7 +96,9 @@ class LiveEventRepository(StoreScopedRepository):
         stale = (_COLUMNS.at < before_ms) | (_COLUMNS.entry_id <= last)
         self._delete_rows(live_events, stale)
 
-    def latest(self, now_ms: int, after: str = "", **filters: str) -> list[LiveEvent]:
+    def latest_recorded(
+        self, now_ms: int, after: str = "", **filters: str
+    ) -> list[LiveEvent]:
         """Return the last events, newest first; with `after` only those after that id."""
         query = sa.select(live_events).where(
             _COLUMNS.store_id == self._store_id,
@@ -126,11 +128,11 @@ class LiveEventRepository(StoreScopedRepository):
         The latter are known from what is stored alone, so their browser is not known, and
         every product in the catalog makes them accepted.
         """
-        recorded_matches = self.latest(now_ms, **filters)
+        recorded_matches = self.latest_recorded(now_ms, **filters)
         verdict = filters.pop("verdict", "")
         if filters.pop("client", ""):
             return recorded_matches
-        recorded = self.latest(now_ms)
+        recorded = self.latest_recorded(now_ms)
         stored = (
             event
             for event in (
@@ -153,7 +155,7 @@ class LiveEventRepository(StoreScopedRepository):
         )
         newest = NewestEventRepository(self._connection, self._store_id)
         rows = newest.latest_events(MAX_EVENTS, number if kind else None, session, item)
-        return list(_to_live_events(rows))
+        return list(_group_to_live_events(rows))
 
     def _newest_sent_orders(
         self, kind: str = "", session: str = "", item: str = ""
@@ -162,14 +164,14 @@ class LiveEventRepository(StoreScopedRepository):
             return []
         lines = SoldLineRepository(self._connection, self._store_id)
         rows = lines.newest_order_lines(session, MAX_EVENTS)
-        orders = [list(group) for _, group in groupby(rows, _order_key)]
+        orders = [list(group) for _, group in groupby(rows, _order_group_key)]
         return [
             _order_to_live_event(order[::-1])
             for order in orders
             if not item or any(row["item_id"] == item for row in order)
         ]
 
-    def has_purchase_of(self, purchase: LiveEvent) -> bool:
+    def has_recorded_purchase_of(self, purchase: LiveEvent) -> bool:
         """Return whether a recorded event is of the same order, product and session."""
         query = sa.select(_COLUMNS.body).where(
             _COLUMNS.store_id == self._store_id,
@@ -181,7 +183,7 @@ class LiveEventRepository(StoreScopedRepository):
         bodies = self._connection.execute(query).scalars()
         return any(order_id_of(body) == order_id_of(purchase.body) for body in bodies)
 
-    def receipt_times(self, event_ids: Sequence[str]) -> dict[str, int]:
+    def first_receipt_times(self, event_ids: Sequence[str]) -> dict[str, int]:
         """Return the time of first receipt of these events."""
         times: dict[str, int] = {}
         for start in range(0, len(event_ids), _CHUNK):
@@ -195,8 +197,8 @@ class LiveEventRepository(StoreScopedRepository):
         return times
 
 
-def _to_live_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
-    for (at_ms, kind, shopper, widget, _), group in groupby(rows, _event_key):
+def _group_to_live_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
+    for (at_ms, kind, shopper, widget, _), group in groupby(rows, _event_group_key):
         rows_of_event = list(group)
         item_ids = [
             str(row["item_id"]) for row in reversed(rows_of_event) if row["item_id"]
@@ -222,14 +224,14 @@ def _to_live_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
         )
 
 
-def _event_key(row: sa.RowMapping) -> tuple[int, int, str, str | None, int]:
+def _event_group_key(row: sa.RowMapping) -> tuple[int, int, str, str | None, int]:
     """Return what the rows of one event share: only an impression has several."""
     is_impression = row["kind"] == EventKind.REC_IMPRESSION
     own = 0 if is_impression else row["seq"]
     return row["ts"], row["kind"], row["shopper"], row["widget"], own
 
 
-def _order_key(row: sa.RowMapping) -> tuple[str | None, int, int]:
+def _order_group_key(row: sa.RowMapping) -> tuple[str | None, int, int]:
     return row["order_id"], row["receipt"], row["seq"] if row["order_id"] is None else 0
 
 

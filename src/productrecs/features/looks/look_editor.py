@@ -83,7 +83,7 @@ class LookEditor:
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             repository.lock_and_next_id()
-            repository.delete_unused_pictures("", now_ms - DAY_MS)
+            repository.delete_unused_picture_and_old("", now_ms - DAY_MS)
             repository.store_picture(picture, now_ms)
         return picture
 
@@ -120,7 +120,7 @@ class LookEditor:
             picture_id, url = current.picture_id, current.image_url
             return validate_look(replace(content, image_url=url, picture_id=picture_id))
 
-        return self._apply_change(look_id, change=change)
+        return self._apply_change_and_keep_version(look_id, change=change)
 
     def add_hotspots(self, look_id: int, hotspots: Sequence[Hotspot]) -> Look:
         """Add hotspots to a look, such as accepted proposals.
@@ -129,7 +129,7 @@ class LookEditor:
             LookError: when one is invalid, or there are too many.
             UnknownLookError: when there is no look with this id.
         """
-        return self._apply_change(
+        return self._apply_change_and_keep_version(
             look_id,
             change=lambda content: validate_look(
                 replace(content, hotspots=(*content.hotspots, *hotspots))
@@ -144,7 +144,7 @@ class LookEditor:
             UnknownLookError: when there is no look with this id.
         """
         picture_id = picture.picture_id
-        return self._apply_change(
+        return self._apply_change_and_keep_version(
             look_id,
             change=lambda content: replace(content, image_url="", picture_id=picture_id),
         )
@@ -164,7 +164,9 @@ class LookEditor:
         if version not in earlier:
             message = f"look {look_id} has no version {version}"
             raise UnknownLookError(message)
-        return self._apply_change(look_id, change=lambda _content: earlier[version])
+        return self._apply_change_and_keep_version(
+            look_id, change=lambda _content: earlier[version]
+        )
 
     def publish(self, look_id: int) -> Look:
         """Publish a look; it becomes the newest of its product.
@@ -172,7 +174,7 @@ class LookEditor:
         Raises:
             UnknownLookError: when there is no look with this id.
         """
-        return self._apply_change(look_id, LookState.PUBLISHED)
+        return self._apply_change_and_keep_version(look_id, LookState.PUBLISHED)
 
     def unpublish(self, look_id: int) -> Look:
         """Unpublish a look; it becomes a draft again.
@@ -180,7 +182,7 @@ class LookEditor:
         Raises:
             UnknownLookError: when there is no look with this id.
         """
-        return self._apply_change(look_id, LookState.DRAFT)
+        return self._apply_change_and_keep_version(look_id, LookState.DRAFT)
 
     def archive(self, look_id: int) -> Look:
         """Archive a look.
@@ -188,7 +190,7 @@ class LookEditor:
         Raises:
             UnknownLookError: when there is no look with this id.
         """
-        return self._apply_change(look_id, LookState.ARCHIVED)
+        return self._apply_change_and_keep_version(look_id, LookState.ARCHIVED)
 
     def remove(self, look_id: int) -> None:
         """Delete a look, and its picture unless another look uses it.
@@ -203,11 +205,11 @@ class LookEditor:
             if current is None:
                 raise _unknown_look_error(look_id)
             repository.remove(look_id)
-            repository.delete_unused_pictures(
+            repository.delete_unused_picture_and_old(
                 current.content.picture_id, self._clock() - DAY_MS
             )
 
-    def _apply_change(
+    def _apply_change_and_keep_version(
         self,
         look_id: int,
         state: LookState | None = None,
@@ -237,7 +239,7 @@ class LookEditor:
                 _check_picture_is_stored(repository, changed.content)
             repository.change(changed)
             if has_other_picture:
-                repository.delete_unused_pictures(
+                repository.delete_unused_picture_and_old(
                     current.content.picture_id, now_ms - DAY_MS
                 )
         return changed

@@ -41,7 +41,7 @@ class PhotoSpot:
     is_thing: bool = False  # one box of each thing: two such boxes show two things
 
 
-def find_photo_spots(
+def choose_photo_spots(
     match_confidence: MatchConfidence, catalog: CatalogView, regions: Sequence[RegionMatch]
 ) -> list[PhotoSpot]:
     """Return up to eight spots, most certain first; none below the minimum evidence.
@@ -56,7 +56,7 @@ def find_photo_spots(
     spots = [
         spot
         for region in regions
-        if (spot := _spot_of_region(match_confidence, catalog, region)) is not None
+        if (spot := _to_spot_if_evident(match_confidence, catalog, region)) is not None
     ]
     garments = {region.box for region in regions if region.is_garment}
     most = max((spot.confidence for spot in spots if spot.box in garments), default=-1.0)
@@ -71,7 +71,7 @@ def find_photo_spots(
     return distinct
 
 
-def _spot_of_region(
+def _to_spot_if_evident(
     match_confidence: MatchConfidence, catalog: CatalogView, region: RegionMatch
 ) -> PhotoSpot | None:
     similar = region.alike
@@ -160,7 +160,7 @@ def _shows_same_object(spot: PhotoSpot, other: PhotoSpot) -> bool:
     return is_part and (larger < _LARGE_SHARE or spot.label == other.label)
 
 
-def spots_in_picture(
+def find_spots_in_picture(
     data: bytes, photo_search: PhotoSearch, catalog: CatalogView, visible: Bools
 ) -> list[PhotoSpot]:
     """Return up to eight regions of a picture with similar products, most certain first.
@@ -172,4 +172,4 @@ def spots_in_picture(
         PictureTooLargeError: when it has too many pixels.
     """
     regions = photo_search.similar_items_by_region(data, MAX_PRODUCTS, visible)
-    return find_photo_spots(regions.confidence, catalog, regions.places)
+    return choose_photo_spots(regions.confidence, catalog, regions.places)

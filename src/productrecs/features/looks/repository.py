@@ -143,7 +143,7 @@ class LookRepository(StoreScopedRepository):
             created_at=now_ms,
         )
 
-    def delete_unused_pictures(self, picture_id: str, before_ms: int) -> None:
+    def delete_unused_picture_and_old(self, picture_id: str, before_ms: int) -> None:
         """Delete a picture, and all pictures older than a time, unless looks use them."""
         columns = look_pictures.c
         used = sa.union(

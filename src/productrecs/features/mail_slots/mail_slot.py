@@ -98,7 +98,7 @@ class MailEngagement(NamedTuple):
         """Return None: each call counts."""
 
 
-def usable_user_id(user_id: str) -> str:
+def user_id_or_empty(user_id: str) -> str:
     """Return the shopper's id; empty for a tag without value, and for an e-mail address."""
     is_usable = (
         len(user_id) <= _MAX_ID
@@ -114,7 +114,7 @@ def is_mail_proxy(agent: bytes) -> bool:
     return agent == _APPLE_PROXY or _PROXY.search(agent) is not None
 
 
-def fill_positions(
+def refresh_mail_products(
     kept: Sequence[MailProduct],
     may_show: Callable[[str], bool],
     fresh: Sequence[MailProduct],

@@ -52,7 +52,7 @@ class ErasureRequest:
 class ShopperRecordRepository(StoreScopedRepository):
     """The records of one store's shoppers, inside one transaction; never commits."""
 
-    def names_of(self, name: str) -> tuple[str, ...]:
+    def all_names_of_shopper(self, name: str) -> tuple[str, ...]:
         """Return every name of a shopper: the customer first, then their sessions."""
         links = shopper_links.c
         query = sa.select(links.customer).where(
@@ -104,10 +104,10 @@ class ShopperRecordRepository(StoreScopedRepository):
                 self._update_rows(
                     uploads, columns.upload_id == upload_id, errors=json.dumps(after)
                 )
-        self._delete_import_reports(names)
+        self._empty_import_reports_quoting(names)
         self._clear_names_of_import_changes(names)
 
-    def _delete_import_reports(self, names: Sequence[str]) -> None:
+    def _empty_import_reports_quoting(self, names: Sequence[str]) -> None:
         """Delete dry runs and rejected rows of dashboard imports that quote a name."""
         columns = file_imports.c
         written_forms = {form for name in names for form in _written_forms(name)}
@@ -147,7 +147,7 @@ class ShopperRecordRepository(StoreScopedRepository):
                 before=json.dumps(before, ensure_ascii=False),
             )
 
-    def delete_products_of_mails(self, names: Sequence[str]) -> None:
+    def delete_mail_selections(self, names: Sequence[str]) -> None:
         """Delete which products the shopper's mails show."""
         for name_chunk in chunks(names):
             self._delete_rows(
@@ -207,7 +207,7 @@ class ShopperRecordRepository(StoreScopedRepository):
         processed_seq = self._connection.execute(query).scalar()
         return processed_seq is None or int(processed_seq) >= seq
 
-    def recheck_waiting_files(self) -> None:
+    def mark_waiting_files_for_recheck(self) -> None:
         """Check files again that wait for the merchant: that drops the shopper's rows."""
         columns = file_imports.c
         self._update_rows(file_imports, columns.status == _CHECKED, status=_CHECKING)

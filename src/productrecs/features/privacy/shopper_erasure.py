@@ -46,7 +46,7 @@ _ERASED: Final = "erased"  # the folder of objects, one for each call
 LEDGER_FILE: Final = "erased.jsonl"
 
 
-def append_to_erasure_ledger(
+def append_to_erasure_ledgers(
     folder: Path,
     store_id: StoreId,
     erased_at: Mapping[str, int],
@@ -96,7 +96,7 @@ def copy_erasure_ledger_to_backups(
         backups.put(f"{_ERASED}/{LEDGER_FILE}", content)
 
 
-def read_erasure_ledger(
+def read_erasure_ledgers(
     folder: Path, *object_stores: ObjectStore | None
 ) -> dict[StoreId, dict[str, int]]:
     """Return the erasures by store and digest; empty without any.
@@ -167,7 +167,9 @@ class ShopperEraser:
         with self.database.transaction() as transaction:
             log = StoreLogTransaction(self.database, transaction, store_id)
             erasure_id, now_ms = log.take_seqs(1), self.clock()
-            names = ShopperRecordRepository(transaction, store_id).names_of(name)
+            names = ShopperRecordRepository(transaction, store_id).all_names_of_shopper(
+                name
+            )
             erased_at = {
                 name_digest(store_id, name_of_shopper): now_ms for name_of_shopper in names
             }
@@ -186,7 +188,7 @@ class ShopperEraser:
         """
         for erasure in self._unfinished_erasures(store_id):
             if erasure.cleared_seq is None:
-                if not self._delete_records(store_id, erasure, is_over):
+                if not self._delete_records_unless_over(store_id, erasure, is_over):
                     break
                 _log.info(
                     "shopper erased",
@@ -197,7 +199,11 @@ class ShopperEraser:
             for erasure in self._unfinished_erasures(store_id)
             if erasure.cleared_seq is not None
         ]
-        if cleared and not is_over() and self._purge_derived_data(store_id, cleared):
+        if (
+            cleared
+            and not is_over()
+            and self._purge_derived_data_if_ready(store_id, cleared)
+        ):
             now_ms = self.clock()
             with self.database.transaction() as transaction:
                 for erasure in cleared:
@@ -214,12 +220,12 @@ class ShopperEraser:
     def _unfinished_erasures(self, store_id: StoreId) -> list[ErasureRequest]:
         return [erasure for erasure in self.all(store_id) if erasure.done_at is None]
 
-    def _delete_records(
+    def _delete_records_unless_over(
         self, store_id: StoreId, erasure: ErasureRequest, is_over: Callable[[], bool]
     ) -> bool:
         """Delete all records of a shopper; return False if interrupted."""
         names = erasure.names
-        append_to_erasure_ledger(
+        append_to_erasure_ledgers(
             self.data,
             store_id,
             {name_digest(store_id, name): erasure.asked_at for name in names},
@@ -232,7 +238,7 @@ class ShopperEraser:
         with self.database.transaction() as transaction:
             StoreLogTransaction(self.database, transaction, store_id).take_seqs(0)
             shoppers = ShopperRecordRepository(transaction, store_id)
-            shoppers.recheck_waiting_files()
+            shoppers.mark_waiting_files_for_recheck()
             queries = EventRepository(transaction, store_id).typed_queries_of(names)
             texts = {" ".join(query.split())[:100].lower() for query in queries}
             SearchCountRepository(transaction, store_id).delete_rare_queries(
@@ -241,11 +247,11 @@ class ShopperEraser:
             shoppers.delete_test_arms(names)
             shoppers.delete_names_from_uploads_and_imports(names)
             shoppers.delete_live_events()
-            shoppers.delete_products_of_mails(names)
+            shoppers.delete_mail_selections(names)
         while self._delete_batch(store_id, erasure):
             if is_over():
                 return False
-        self._unlink_sessions(store_id, names)
+        self._clear_sessions_from_records(store_id, names)
         with self.database.transaction() as transaction:
             # The links between the names go last: the earlier steps need them.
             seq = StoreLogTransaction(self.database, transaction, store_id).take_seqs(1)
@@ -273,7 +279,9 @@ class ShopperEraser:
                 )
         return bool(deleted or lines)
 
-    def _unlink_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
+    def _clear_sessions_from_records(
+        self, store_id: StoreId, names: tuple[str, ...]
+    ) -> None:
         for rows in (shopper_events, shopper_bot_events, shopper_lines):
             with self.database.reading() as connection:
                 keys = rows(connection, store_id).keys_of_sessions(names)
@@ -281,7 +289,9 @@ class ShopperEraser:
                 with self.database.transaction() as transaction:
                     rows(transaction, store_id).clear_sessions(keys[start : start + BATCH])
 
-    def _purge_derived_data(self, store_id: StoreId, cleared: list[ErasureRequest]) -> bool:
+    def _purge_derived_data_if_ready(
+        self, store_id: StoreId, cleared: list[ErasureRequest]
+    ) -> bool:
         """Purge data derived from erased records; return whether all of it is purged.
 
         Files whose import began earlier are imported first, without the shopper, and
@@ -315,7 +325,7 @@ def replay_erasures(eraser: ShopperEraser, *object_stores: ObjectStore | None) -
         OSError, StorageError: call it again.
     """
     count = 0
-    erasures = read_erasure_ledger(eraser.data, eraser.objects, *object_stores)
+    erasures = read_erasure_ledgers(eraser.data, eraser.objects, *object_stores)
     for store in all_stores(eraser.database):
         if store.store_id in erasures:
             count += _replay_store_erasures(

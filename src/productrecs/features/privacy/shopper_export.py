@@ -29,7 +29,7 @@ class ExportedShopperRow(NamedTuple):
 def shopper_names(database: Database, store_id: StoreId, name: str) -> tuple[str, ...]:
     """Return every name of a shopper, the customer's first."""
     with database.reading() as connection:
-        return ShopperRecordRepository(connection, store_id).names_of(name)
+        return ShopperRecordRepository(connection, store_id).all_names_of_shopper(name)
 
 
 def shopper_records(
@@ -58,7 +58,7 @@ def _with_product_ids(
         yield ExportedShopperRow(kind, row, products)
 
 
-def exported_shopper_records(
+def shopper_record_fields(
     database: Database, store_id: StoreId, names: Sequence[str]
 ) -> Iterator[Fields]:
     """Yield the records of a shopper with these names, grouped by kind (`record`)."""
@@ -68,11 +68,11 @@ def exported_shopper_records(
         )
 
 
-def _event(record: ExportedShopperRow) -> Fields:
+def _event_fields(record: ExportedShopperRow) -> Fields:
     return exported_event_fields(record.row, record.products)
 
 
-def _purchase(record: ExportedShopperRow) -> Fields:
+def _purchase_fields(record: ExportedShopperRow) -> Fields:
     row = record.row
     return {
         "order_id": row["order_id"],
@@ -86,7 +86,7 @@ def _purchase(record: ExportedShopperRow) -> Fields:
     }
 
 
-def _test(record: ExportedShopperRow) -> Fields:
+def _test_fields(record: ExportedShopperRow) -> Fields:
     row = record.row
     return {
         "name": row["identity"],
@@ -96,14 +96,14 @@ def _test(record: ExportedShopperRow) -> Fields:
     }
 
 
-def _name(record: ExportedShopperRow) -> Fields:
+def _name_fields(record: ExportedShopperRow) -> Fields:
     return {"session_id": record.row["session"], "user_id": record.row["customer"]}
 
 
 _RECORD_FIELDS: Final[dict[str, Callable[[ExportedShopperRow], dict[str, Any]]]] = {
-    "name": _name,
-    "event": _event,
-    "bot": _event,
-    "purchase": _purchase,
-    "test": _test,
+    "name": _name_fields,
+    "event": _event_fields,
+    "bot": _event_fields,
+    "purchase": _purchase_fields,
+    "test": _test_fields,
 }

@@ -128,8 +128,8 @@ class ProductLabeller:
         """Return the labels of a product."""
         return FeedProductLabels(
             self._sales_label(item.item_id),
-            self._stock(item, availability),
-            self._margin(item),
+            self._stock_label(item, availability),
+            self._margin_label(item),
         )
 
     def _sales_label(self, item_id: str) -> str:
@@ -140,12 +140,12 @@ class ProductLabeller:
             return SalesLabel.NO_SALES
         return SalesLabel.BESTSELLER if rank < self._best else SalesLabel.SELLS
 
-    def _stock(self, item: Item, availability: Availability) -> str:
+    def _stock_label(self, item: Item, availability: Availability) -> str:
         if availability is Availability.OUT_OF_STOCK:
             return Availability.OUT_OF_STOCK
         return self._stock_labels.get(item.item_id, "")
 
-    def _margin(self, item: Item) -> str:
+    def _margin_label(self, item: Item) -> str:
         share = margin_share(item)
         if share is None or self._margin_limits is None:
             return ""
@@ -159,7 +159,7 @@ def margin_share(item: Item) -> float | None:
     return (item.price - item.cost) / item.price
 
 
-def feed_products(
+def select_and_count_feed_entries(
     items: Iterable[tuple[Item, str]],
     labeller: ProductLabeller,
     longest_id: int,
@@ -184,10 +184,10 @@ def feed_products(
                 break
         else:
             counts.products += 1
-            yield _feed_product(item, group, title, labeller)
+            yield _to_feed_entry(item, group, title, labeller)
 
 
-def _feed_product(
+def _to_feed_entry(
     item: Item, group: str, title: str, labeller: ProductLabeller
 ) -> FeedEntry:
     price = item.price or 0.0

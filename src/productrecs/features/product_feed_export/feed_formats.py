@@ -60,7 +60,7 @@ class FeedSeller:
 Fields = dict[str, str]
 
 
-def _shared_fields(product: FeedEntry, seller: FeedSeller) -> Fields:
+def _google_and_meta_fields(product: FeedEntry, seller: FeedSeller) -> Fields:
     """Return the fields that Google and Meta name alike, at Google's lengths."""
     item, labels = product.item, product.labels
     usual = product.price if product.list_price is None else product.list_price
@@ -96,7 +96,7 @@ def _google_lines(products: Iterable[FeedEntry], seller: FeedSeller) -> Iterator
         f"<description>{_xml(seller.name)}</description>\n"
     )
     for product in products:
-        fields = _shared_fields(product, seller)
+        fields = _google_and_meta_fields(product, seller)
         if product.availability in _LATER:  # Google wants to know from when
             fields["availability_date"] = _availability_date(product)
             if not fields["availability_date"]:
@@ -131,7 +131,7 @@ def _meta_lines(products: Iterable[FeedEntry], seller: FeedSeller) -> Iterator[s
     line = io.StringIO()
     writer = CsvWriter(line, _META_FIELDS, escapes_formulas=False)
     for product in products:
-        fields = _shared_fields(product, seller)
+        fields = _google_and_meta_fields(product, seller)
         fields["availability"] = _META_AVAILABILITY[product.availability]
         writer.write(fields[name] for name in _META_FIELDS)
         yield line.getvalue()

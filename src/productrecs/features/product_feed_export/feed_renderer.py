@@ -11,7 +11,7 @@ from productrecs.features.product_feed_export.feed_entries import (
     FeedFormat,
     FeedProductCounts,
     ProductLabeller,
-    feed_products,
+    select_and_count_feed_entries,
 )
 from productrecs.features.product_feed_export.feed_formats import (
     FeedSeller,
@@ -57,15 +57,20 @@ class ProductFeedRenderer:
         """
         settings = self.store.settings
         seller = FeedSeller(self.store.domain, f"{self._shop_url}/", settings.currency)
-        products = feed_products(self._items(), self._labeller(), longest_id(feed), counts)
+        products = select_and_count_feed_entries(
+            self._visible_items_with_group(),
+            self._build_labeller(),
+            longest_id(feed),
+            counts,
+        )
         return feed_lines(feed, products, seller)
 
-    def _items(self) -> Iterator[tuple[Item, str]]:
+    def _visible_items_with_group(self) -> Iterator[tuple[Item, str]]:
         """Yield the products that pages show, variants together, each with its group."""
         catalog = self.catalog
         numbers = np.flatnonzero(catalog.visible(self.now_ms, hide_sold_out=False))
         groups = catalog.variant_groups.groups_of(numbers)
-        firsts = _first_of_each_group(numbers, groups)
+        firsts = _first_item_of_own_group(numbers, groups)
         order = np.lexsort((numbers, firsts))
         for begin in range(0, len(order), _PAGE):
             chosen = order[begin : begin + _PAGE]
@@ -92,7 +97,7 @@ class ProductFeedRenderer:
     def _shop_url(self) -> str:
         return f"https://{self.store.domain}"
 
-    def _labeller(self) -> ProductLabeller:
+    def _build_labeller(self) -> ProductLabeller:
         ranks = {
             item_id: rank
             for rank, number in enumerate(self.trending.tolist())
@@ -107,7 +112,7 @@ class ProductFeedRenderer:
         return ProductLabeller(ranks, self.stock_labels, limits)
 
 
-def _first_of_each_group(numbers: Ints, groups: Ints) -> Ints:
+def _first_item_of_own_group(numbers: Ints, groups: Ints) -> Ints:
     """Return for each item the first item of its variant group; itself without one."""
     firsts = numbers.copy()
     _, first_places, places = np.unique(groups, return_index=True, return_inverse=True)

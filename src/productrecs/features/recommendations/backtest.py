@@ -22,7 +22,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Pick,
     Source,
 )
-from productrecs.features.recommendations.source_recipes import PageType, recipe_of
+from productrecs.features.recommendations.source_recipes import PageType, choose_recipe
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit_all_models
 from productrecs.training.trained_models import TrainedModels
@@ -107,7 +107,7 @@ class MetricsByCase:
     answered: int = 0  # number of nonempty lists
 
     @classmethod
-    def of(
+    def measure(
         cls, cases: Sequence[EvaluationCase], lists: Sequence[Sequence[int]]
     ) -> "MetricsByCase":
         """Return the metrics of lists; of each the first 20 products count."""
@@ -156,7 +156,7 @@ def method_metrics(
     )
 
 
-def paired_difference(
+def recall_difference_with_interval(
     metrics: MetricsByCase, baseline: MetricsByCase, groups: Ints
 ) -> PairedDifference:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
@@ -164,10 +164,10 @@ def paired_difference(
     Cases of one visit or order form a group. The random draws are the same in every
     run.
     """
-    return mean_with_interval(metrics.recalls - baseline.recalls, groups)
+    return mean_with_bootstrap_interval(metrics.recalls - baseline.recalls, groups)
 
 
-def mean_with_interval(differences: Floats, groups: Ints) -> PairedDifference:
+def mean_with_bootstrap_interval(differences: Floats, groups: Ints) -> PairedDifference:
     """Return the mean difference with its 95 % interval; the bootstrap draws groups."""
     group_index = np.unique(groups, return_inverse=True)[1]
     sums = np.bincount(group_index, weights=differences)
@@ -224,7 +224,7 @@ class BacktestTaskResult:
     scores: tuple[MethodMetrics, ...] = ()
 
 
-def first_test_group(groups: VisitOrOrderItems) -> int:
+def first_test_group_number(groups: VisitOrOrderItems) -> int:
     """Return the number of the first group of the test part."""
     count = len(groups.starts)
     for share in _TEST_SHARES:
@@ -241,8 +241,8 @@ def run_backtest(
         (group_visits(inputs.behaviour), (BacktestTask.VISIT,)),
         (group_orders(inputs.purchases), (BacktestTask.ORDER, BacktestTask.CART)),
     ):
-        first = first_test_group(groups)
-        by_task = {task: _cases(task, groups, first, limit) for task in tasks}
+        first = first_test_group_number(groups)
+        by_task = {task: _evaluation_cases(task, groups, first, limit) for task in tasks}
         if not any(_has_enough(cases) for cases in by_task.values()):
             for task, cases in by_task.items():
                 yield _task_result(task, groups, first, cases)
@@ -252,12 +252,12 @@ def run_backtest(
         models = TrainedModels.from_arrays(
             "", fit_all_models(earlier, n_items, settings, since_ms)
         )
-        popularity = _popularity(earlier, n_items)
+        popularity = _item_popularity(earlier, n_items)
         for task, cases in by_task.items():
             scores: tuple[MethodMetrics, ...] = ()
             if _has_enough(cases):
                 page_type = _PAGE_TYPES[task]
-                lists = _lists_by_method(
+                lists = _list_makers_by_method(
                     _BacktestedEngines(models, settings, page_type, since_ms)
                 )
                 scores = _metrics_by_method(cases, lists, popularity)
@@ -272,8 +272,8 @@ def replay_mix_lists(
     Both are empty if there are too few orders.
     """
     groups = group_orders(inputs.purchases)
-    first = first_test_group(groups)
-    cases = _cases(BacktestTask.ORDER, groups, first, limit)
+    first = first_test_group_number(groups)
+    cases = _evaluation_cases(BacktestTask.ORDER, groups, first, limit)
     if not _has_enough(cases):
         return [], []
     since_ms = int(groups.starts[first])
@@ -284,7 +284,7 @@ def replay_mix_lists(
     return cases, [engines.fused_picks(case.context) for case in cases]
 
 
-def _cases(
+def _evaluation_cases(
     task: BacktestTask, groups: VisitOrOrderItems, first: int, limit: int
 ) -> list[EvaluationCase]:
     """Return up to `limit` evaluation cases, sampled evenly from group `first` on."""
@@ -329,7 +329,7 @@ def _task_result(
     return BacktestTaskResult(task, since_ms, group_count, len(cases), scores)
 
 
-def _popularity(inputs: TrainingInputs, n_items: int) -> Floats:
+def _item_popularity(inputs: TrainingInputs, n_items: int) -> Floats:
     """Return how often each item was viewed, carted or bought."""
     event_counts = np.bincount(inputs.behaviour.items, minlength=n_items)
     line_counts = np.bincount(inputs.purchases.items, minlength=n_items)
@@ -340,7 +340,7 @@ def _metrics_by_method(
     cases: list[EvaluationCase], methods: Mapping[str, Lists], popularity: Floats
 ) -> tuple[MethodMetrics, ...]:
     metrics = {
-        name: MetricsByCase.of(cases, [lists(case.context) for case in cases])
+        name: MetricsByCase.measure(cases, [lists(case.context) for case in cases])
         for name, lists in methods.items()
     }
     groups = np.array([case.group for case in cases], dtype=np.int64)
@@ -352,7 +352,7 @@ def _metrics_by_method(
             popularity,
             None
             if name == POPULARITY
-            else paired_difference(own_metrics, baseline, groups),
+            else recall_difference_with_interval(own_metrics, baseline, groups),
         )
         for name, own_metrics in metrics.items()
     )
@@ -370,15 +370,15 @@ class _BacktestedEngines:
     ) -> None:
         self._models = models
         self._trending = models.trending[: LENGTH + MAX_GROUP_ITEMS]
-        self._recipe = recipe_of(Source.MIX, settings)
+        self._recipe = choose_recipe(Source.MIX, settings)
         self._page_type = page_type
         self._now_ms = now_ms
 
-    def popularity(self, items: tuple[int, ...]) -> list[int]:
+    def popularity_list(self, items: tuple[int, ...]) -> list[int]:
         """Return the trending list."""
         return _first_allowed(self._trending, set(self._context(items).basket))
 
-    def single_engine(self, name: str) -> Lists:
+    def list_maker_of_engine(self, name: str) -> Lists:
         """Return the lists of one engine by itself."""
 
         def single_list(items: tuple[int, ...]) -> list[int]:
@@ -390,7 +390,7 @@ class _BacktestedEngines:
 
         return single_list
 
-    def mix(self, items: tuple[int, ...]) -> list[int]:
+    def mix_list(self, items: tuple[int, ...]) -> list[int]:
         """Return the fused list, filled up with trending products."""
         return [pick.item for pick in self.fused_picks(items)]
 
@@ -427,10 +427,10 @@ class _BacktestedEngines:
         return engine.candidates(self._models.of(engine), cast("ListRequest", context))
 
 
-def _lists_by_method(engines: _BacktestedEngines) -> dict[str, Lists]:
+def _list_makers_by_method(engines: _BacktestedEngines) -> dict[str, Lists]:
     """Return the compared methods: popularity, each engine by itself, and their fusion."""
-    by_engine = {name: engines.single_engine(name) for name in EVALUATED}
-    return {POPULARITY: engines.popularity, **by_engine, MIX: engines.mix}
+    by_engine = {name: engines.list_maker_of_engine(name) for name in EVALUATED}
+    return {POPULARITY: engines.popularity_list, **by_engine, MIX: engines.mix_list}
 
 
 def _first_allowed(items: Items, without: set[int]) -> list[int]:

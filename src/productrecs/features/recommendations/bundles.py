@@ -103,7 +103,7 @@ def can_buy_all(store: StoreState, item_ids: Sequence[str], now_ms: int) -> bool
     )
 
 
-def offer_of_list(
+def bundle_offer_of_list(
     store: StoreState, request: RecommendationRequest, picks: Sequence[Pick], now_ms: int
 ) -> BundleOffer | None:
     """Return the bundle that a list shows; None for a list of other products."""
@@ -327,7 +327,7 @@ class _InterchangeableProducts:
         return self._titles[item]
 
 
-def listable_missing_parts(
+def first_listable_missing_parts(
     store: StoreState,
     anchors: Collection[int],
     now_ms: int,

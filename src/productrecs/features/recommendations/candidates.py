@@ -17,7 +17,7 @@ from productrecs.engines.array_types_and_sorting import (
 from productrecs.engines.engine_protocol import ListRequest
 from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME
-from productrecs.features.recommendations.bundles import listable_missing_parts
+from productrecs.features.recommendations.bundles import first_listable_missing_parts
 from productrecs.features.recommendations.cooldown_and_fatigue import backfill_anchors
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
@@ -116,7 +116,9 @@ class StoreListRequest(ListRequest):
         def may_list(item: int) -> bool:
             return item not in self.not_listable and eligible.may_show(item)
 
-        return listable_missing_parts(self.store, anchors, self.now_ms, may_list, self.num)
+        return first_listable_missing_parts(
+            self.store, anchors, self.now_ms, may_list, self.num
+        )
 
 
 def weights_of(recipe: Recipe, context: ShopperContext) -> Weights:
@@ -124,7 +126,7 @@ def weights_of(recipe: Recipe, context: ShopperContext) -> Weights:
     return (context.has_habits and recipe.habit_blend) or recipe.blend[context.page_type]
 
 
-def generate_candidates(
+def generate_weights_and_candidates(
     call: StoreListRequest,
 ) -> tuple[Weights, tuple[RankedItems, ...]]:
     """Return the engines of a list, their weights and their candidates.

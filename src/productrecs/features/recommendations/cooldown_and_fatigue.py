@@ -60,11 +60,13 @@ def cooldown_categories(
         if name and not eligible.category_combines_with_itself(name)
     }
     if is_cart:
-        return cooldown_in_cart(eligible, context.anchors).union(cooldown)
+        return cooldown_categories_of_cart(eligible, context.anchors).union(cooldown)
     return frozenset(cooldown)
 
 
-def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[str]:
+def cooldown_categories_of_cart(
+    eligible: EligibleItems, cart: Sequence[int]
+) -> frozenset[str]:
     """Return the narrowest categories of a cart's items of which people buy only one."""
     catalog_size, sells_several = (
         len(eligible.catalog),
@@ -76,7 +78,7 @@ def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[
     )
 
 
-def discount_function(
+def build_discount_function(
     context: ShopperContext, eligible: EligibleItems
 ) -> Callable[[int], float] | None:
     """Return the score factor of an item in the backfill; None if no item is discounted."""
@@ -153,7 +155,7 @@ _FREE_IMPRESSIONS: Final = 2.0  # impressions without a discount
 _STEEPNESS: Final = 0.15
 
 
-def ignored_impressions(
+def ignored_impressions_by_item(
     histories: Sequence[ShopperHistory], now_ms: int
 ) -> Mapping[int, float]:
     """Return how often a shopper saw each ignored product."""
@@ -177,7 +179,7 @@ def fatigue_factors(ignored: Mapping[int, float]) -> Mapping[int, float]:
     }
 
 
-def discounted_order(
+def order_head_by_discount(
     items: Iterator[int], discount: Callable[[int], float] | None, head_size: int
 ) -> Iterator[int]:
     """Yield items in order, with discounted ones moved down among the first `head_size`.

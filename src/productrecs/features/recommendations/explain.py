@@ -17,7 +17,7 @@ from productrecs.engines.engine_protocol import (
 )
 from productrecs.engines.rank_fusion import shares_and_list_indexes
 from productrecs.engines.registry import BY_NAME
-from productrecs.features.recommendations.bundles import offer_of_list
+from productrecs.features.recommendations.bundles import bundle_offer_of_list
 from productrecs.features.recommendations.cooldown_and_fatigue import COOLDOWN_FACTOR
 from productrecs.features.recommendations.placement_lists import (
     PlacementRequests,
@@ -216,7 +216,7 @@ def _explain_list(
     ids = store.catalog.ids
     picked = {pick.item for pick in decision.picks}
     listable = [
-        item for item in decision.ranking.items.tolist() if explainer.may_show(item)
+        item for item in decision.ranking.items.tolist() if explainer.could_be_listed(item)
     ]
     return ListExplanation(
         source=request.source,
@@ -249,8 +249,8 @@ def explain_trending(
                 item_id=ids[pick.item] or "",
                 source=pick.engine,
                 score=pick.score,
-                trending_rank=_trending_rank(store, pick.item),
-                rules=_applied_rules(rules),
+                trending_rank=_trending_rank_from_one(store, pick.item),
+                rules=_to_applied_rules(rules),
                 pinned_by=_pinning_rule_id(rules),
             )
         )
@@ -258,7 +258,7 @@ def explain_trending(
         HiddenProduct(
             ids[item],
             CandidateRefusalReason.EXCLUDED,
-            rules=_applied_rules(in_force.rules_about_item(item, place)),
+            rules=_to_applied_rules(in_force.rules_about_item(item, place)),
         )
         for item in store.models.trending[:num].tolist()
         if in_force is not None and item in in_force.effects_on_list(place).excluded
@@ -297,7 +297,7 @@ class _DecisionExplainer:
         """Return the evidence for one product of the list."""
         rules = self._rules_about(pick.item)
         votes = self._engine_votes(pick.item)
-        evidence = self._evidence(pick, votes)
+        evidence = self._joined_evidence(pick, votes)
         ids, pair = self._store.catalog.ids, evidence.goes_with
         return ExplainedProduct(
             item_id=ids[pick.item] or "",
@@ -306,32 +306,32 @@ class _DecisionExplainer:
             voices=votes,
             bought_with=self._to_bought_together_counts(pick.item, evidence.bought_with),
             completes=self._to_bought_together_counts(pick.item, evidence.completes),
-            goes_with=None if pair is None else self._category_names(pick.item, pair),
+            goes_with=None if pair is None else self._name_category_pair(pick.item, pair),
             seen_by=evidence.seen_by,
             return_share=evidence.return_share,
             category=evidence.category,
-            trending_rank=_trending_rank(self._store, pick.item),
-            rules=_applied_rules(rules),
+            trending_rank=_trending_rank_from_one(self._store, pick.item),
+            rules=_to_applied_rules(rules),
             pinned_by=_pinning_rule_id(rules),
             tired=self._decision.call.context.fatigue.get(pick.item),
             rests=self._cooldown_factor(pick.item),
-            replaces=self._replaces(pick.item),
+            replaces=self._replaced_item_id(pick.item),
             bundle=self._bundle_name(),
             earning=earning_index_of(self._store, pick.item),
             reasons=evidence.reasons,
         )
 
-    def _evidence(self, pick: Pick, votes: Sequence[EngineVote]) -> EngineEvidence:
+    def _joined_evidence(self, pick: Pick, votes: Sequence[EngineVote]) -> EngineEvidence:
         """Return the evidence of the engines that propose a product."""
         engines = {vote.engine: None for vote in votes} | {pick.engine: None}
         if self._decision.call.context.remembered_purchases:
             engines[EngineName.BUY] = None
         evidence = EngineEvidence()
         for engine in engines:
-            evidence = evidence.joined(self._explainer(engine)(pick.item))
+            evidence = evidence.joined(self._engine_explainer(engine)(pick.item))
         return evidence
 
-    def _explainer(self, name: EngineName) -> Explainer:
+    def _engine_explainer(self, name: EngineName) -> Explainer:
         explainer = self._explainers.get(name)
         if explainer is None:
             engine, request = BY_NAME[name], self._decision.call
@@ -359,7 +359,7 @@ class _DecisionExplainer:
             return False
         return labels[item] != 0 and labels.count(labels[item]) > 1
 
-    def _category_names(
+    def _name_category_pair(
         self, item: int, pair: CategoryPairLift
     ) -> ComplementaryCategoryPair:
         narrowest = self._decision.call.eligible.narrowest
@@ -369,7 +369,7 @@ class _DecisionExplainer:
 
     def _bundle_name(self) -> str | None:
         picks = self._decision.picks
-        offer = offer_of_list(self._store, self._request, picks, self._now_ms)
+        offer = bundle_offer_of_list(self._store, self._request, picks, self._now_ms)
         if offer is None:
             return None
         return offer.bundle.content.name or f"no. {offer.bundle.bundle_id}"
@@ -383,10 +383,10 @@ class _DecisionExplainer:
             if reason is not None:
                 ids = self._store.catalog.ids
                 item_id = ids[item] if item < len(ids) else None
-                applied = _applied_rules(self._rules_about(item))
+                applied = _to_applied_rules(self._rules_about(item))
                 yield HiddenProduct(item_id, reason, self._engine_votes(item), applied)
 
-    def may_show(self, item: int) -> bool:
+    def could_be_listed(self, item: int) -> bool:
         """Return whether an item could be in the list."""
         decision = self._decision
         if item in decision.call.not_listable or not decision.call.eligible.may_show(item):
@@ -394,7 +394,7 @@ class _DecisionExplainer:
         return item in self._shown or self._cooldown_factor(item) is None
 
     def _hidden_reason(self, item: int) -> CandidateRefusalReason | HiddenReason | None:
-        if self.may_show(item):
+        if self.could_be_listed(item):
             return None
         if item in self._decision.call.context.anchors:
             return CandidateRefusalReason.ASKED_ABOUT
@@ -431,7 +431,7 @@ class _DecisionExplainer:
             for index, (engine, ranked) in enumerate(
                 zip(decision.weights, candidates, strict=True)
             )
-            if (rank := _rank_in(ranked, item)) is not None
+            if (rank := _rank_from_zero(ranked, item)) is not None
         )
 
     def _cooldown_factor(self, item: int) -> float | None:
@@ -443,25 +443,25 @@ class _DecisionExplainer:
             return None
         return COOLDOWN_FACTOR
 
-    def _replaces(self, item: int) -> str | None:
+    def _replaced_item_id(self, item: int) -> str | None:
         if item not in self._decision.replacements:
             return None
         return self._store.catalog.ids[self._decision.call.context.anchors[0]]
 
 
-def _rank_in(ranked: RankedItems, item: int) -> int | None:
+def _rank_from_zero(ranked: RankedItems, item: int) -> int | None:
     items: list[int] = ranked.items.tolist()
     return items.index(item) if item in items else None
 
 
-def _trending_rank(store: StoreState, item: int) -> int | None:
+def _trending_rank_from_one(store: StoreState, item: int) -> int | None:
     ranks = store.models.ranks
     if item >= len(ranks) or ranks[item] >= len(store.models.trending):
         return None
     return int(ranks[item]) + 1
 
 
-def _applied_rules(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:
+def _to_applied_rules(rules: Sequence[Rule]) -> tuple[AppliedRule, ...]:
     return tuple(
         AppliedRule(rule.rule_id, rule.title, rule.content.action, rule.content.factor)
         for rule in rules

@@ -61,7 +61,7 @@ class PlacementDecisions(NamedTuple):
     decisions: tuple[tuple[RecommendationRequest, ListDecision], ...]
 
 
-def placement_requests(
+def build_placement_requests(
     store: StoreState,
     placement: Placement,
     call: RecommendationRequest,
@@ -72,7 +72,7 @@ def placement_requests(
     default_num = content.num or store.settings.rec_num
     num = call.num or default_num
     call = call._replace(num=num)
-    latest_viewed = _latest_viewed(store, call, histories)
+    latest_viewed = _latest_viewed_off_page(store, call, histories)
     anchors = store.catalog.numbers_of([*filter(None, [call.item_id]), *call.basket])
     subject = next(iter(anchors), latest_viewed)
     about = latest_viewed if content.strategy is Strategy.BECAUSE_VIEWED else subject
@@ -153,7 +153,7 @@ def _strategy_request(
     own_filters = parse_filters(list(content.filters))
     conditions = [own_filters]
     for relative_filter in (*content.relative, *_implied_filters(strategy, own_filters)):
-        filters = _relative_filter(store, relative_filter, subject)
+        filters = _resolve_relative_filter(store, relative_filter, subject)
         if filters is None:
             return None
         conditions.append(filters)
@@ -193,7 +193,7 @@ def _implied_filters(strategy: Strategy, own_filters: Filters) -> list[RelativeF
     return []
 
 
-def _relative_filter(
+def _resolve_relative_filter(
     store: StoreState, relative_filter: RelativeFilter, subject: int | None
 ) -> Filters | None:
     """Return a filter relative to a product; None if the product lacks the field."""
@@ -213,7 +213,7 @@ def _relative_filter(
     return Filters(prices=(PriceRange(_CHEAPER * price, _MORE_EXPENSIVE * price),))
 
 
-def _latest_viewed(
+def _latest_viewed_off_page(
     store: StoreState, call: RecommendationRequest, histories: Sequence[ShopperHistory]
 ) -> int | None:
     """Return the shopper's latest product that is not on the page; None without any."""

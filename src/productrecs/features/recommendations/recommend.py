@@ -14,15 +14,15 @@ from productrecs.features.recommendations.candidates import (
     backfill_items,
     effective_source,
     fuse_candidates,
-    generate_candidates,
+    generate_weights_and_candidates,
     weights_of,
 )
 from productrecs.features.recommendations.cooldown_and_fatigue import (
+    build_discount_function,
     cooldown_categories,
-    discount_function,
-    discounted_order,
     fatigue_factors,
-    ignored_impressions,
+    ignored_impressions_by_item,
+    order_head_by_discount,
 )
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
@@ -41,7 +41,7 @@ from productrecs.features.recommendations.reranking import (
     BACKFILL_SCORE,
     DiversityFilter,
     diverse_backfill,
-    order_by_earnings,
+    order_by_store_earnings,
     picks_within_limits,
     place_pins,
     reserve_count,
@@ -54,10 +54,14 @@ from productrecs.features.recommendations.serving_state import (
 from productrecs.features.recommendations.sold_out_replacements import (
     ENGINES,
     leading_places,
-    merge_leads,
+    put_leads_first,
     rank_replacements,
 )
-from productrecs.features.recommendations.source_recipes import PageType, Recipe, recipe_of
+from productrecs.features.recommendations.source_recipes import (
+    PageType,
+    Recipe,
+    choose_recipe,
+)
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them
@@ -100,7 +104,7 @@ def decide_list(
     plan, num = request.plan, request.num
     call = _build_list_request(store, request, histories, now_ms)
     recipe, eligible = call.recipe, call.eligible
-    weights, candidates = generate_candidates(call)
+    weights, candidates = generate_weights_and_candidates(call)
     fused = fuse_candidates(weights, candidates)
     if recipe.is_whole:
         picks = _eligible_picks(call, fused, num, is_varied=False)
@@ -116,9 +120,9 @@ def decide_list(
         ranked = rank_replacements(store, eligible, sold_out, visit, now_ms)
         ordered = _apply_boosts_and_fatigue(call, FusedCandidates(ENGINES, *ranked))
         replacements = _replacement_picks(call, ordered, picks)
-        picks = merge_leads(replacements, picks, reach)
+        picks = put_leads_first(replacements, picks, reach)
     picks += _backfill_picks(call, picks, reach)
-    picks = order_by_earnings(store, picks, len(replacements))
+    picks = order_by_store_earnings(store, picks, len(replacements))
     if plan is not None and plan.is_limited:
         picks = picks_within_limits(picks, eligible, plan)
     picks = picks[:num]
@@ -135,7 +139,7 @@ def _build_list_request(
     now_ms: int,
 ) -> StoreListRequest:
     """Return what a call asks of the engines and of every later step."""
-    recipe = recipe_of(effective_source(store, request), store.settings, request.plan)
+    recipe = choose_recipe(effective_source(store, request), store.settings, request.plan)
     context, eligible = _context_and_eligible_items(
         store, request, recipe, histories, now_ms
     )
@@ -169,7 +173,7 @@ def _context_and_eligible_items(
 ) -> tuple[ShopperContext, EligibleItems]:
     """Return the context that the recipe needs, and the eligible items."""
     context = resolve_context(store, request, histories, now_ms)
-    if recipe.has_fatigue and (ignored := ignored_impressions(histories, now_ms)):
+    if recipe.has_fatigue and (ignored := ignored_impressions_by_item(histories, now_ms)):
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
     if recipe.uses_purchase_memory and context.page_type is PageType.SHOPPER:
         context = with_remembered_purchases(context, histories)
@@ -255,7 +259,7 @@ def _backfill_picks(call: StoreListRequest, picks: list[Pick], num: int) -> list
     if len(picks) >= num or not recipe.backfill:
         return []
     anchors = call.backfill_anchors()
-    discount = discount_function(context, eligible)
+    discount = build_discount_function(context, eligible)
     listed = set(call.not_listable)
     listed.update([pick.item for pick in picks])
     score = min([BACKFILL_SCORE] + [pick.score for pick in picks])
@@ -265,7 +269,7 @@ def _backfill_picks(call: StoreListRequest, picks: list[Pick], num: int) -> list
     skipped_categories = context.cooldown if context.page_type is PageType.CART else ()
     for engine in recipe.backfill:
         head_size = num + len(listed) + len(context.fatigue)
-        candidates = discounted_order(
+        candidates = order_head_by_discount(
             backfill_items(engine, eligible, anchors), discount, head_size
         )
         backfill: Iterator[int] = (item for item in candidates if item not in listed)

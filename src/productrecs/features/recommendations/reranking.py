@@ -108,7 +108,7 @@ class DiversityFilter:
             if item in not_listable or item >= size or not visible[item]:
                 continue
             variant, category = variants[item], narrowest[item]
-            if category in cooldown and not self._may_repeat_category(item):
+            if category in cooldown and not self._is_exempt_from_cooldown(item):
                 continue
             share = shares.get(category, 0)
             if (category and share >= max_per_category) or (
@@ -128,7 +128,7 @@ class DiversityFilter:
                 return listed_positions
         return listed_positions + deferred[: num - len(listed_positions)]
 
-    def _may_repeat_category(self, item: int) -> bool:
+    def _is_exempt_from_cooldown(self, item: int) -> bool:
         """Return whether a cart's list may show an item of a category on cooldown."""
         return (
             self._cart_copurchases is not None
@@ -250,7 +250,7 @@ def reserve_count(store: StoreState) -> int:
     return 0 if store.earnings is None else _max_moves(store.settings.earnings_weight)
 
 
-def order_by_earnings(store: StoreState, picks: list[Pick], fixed: int) -> list[Pick]:
+def order_by_store_earnings(store: StoreState, picks: list[Pick], fixed: int) -> list[Pick]:
     """Return the picks in the order of a store's setting, which may be relevance only.
 
     The first `fixed` keep their places.

@@ -108,7 +108,7 @@ class EligibleItems:
         if self._head is None:
             distinct = dict.fromkeys(self._trending(self.visible, _HEAD))
             items = np.fromiter(distinct, np.int64, len(distinct))
-            self._head = self._apply_factors(items).tolist()
+            self._head = self._order_by_rule_factors(items).tolist()
         return chain(
             (item for item in self._head if visible[item]), self._trending(visible)
         )
@@ -178,12 +178,12 @@ class EligibleItems:
         has_factors = self.rules is not None and self.rules.factors is not None
         limit = _HEAD if has_factors else _CATEGORY_LIMIT
         best = category_top_items(members[self.visible[members]], self.models.ranks, limit)
-        top_items: list[int] = self._apply_factors(best.astype(np.int64))[
+        top_items: list[int] = self._order_by_rule_factors(best.astype(np.int64))[
             :_CATEGORY_LIMIT
         ].tolist()
         return top_items
 
-    def _apply_factors(self, items: Ints) -> Ints:
+    def _order_by_rule_factors(self, items: Ints) -> Ints:
         """Return an order after the rules' boosts, scored by rank as in the fusion."""
         if self.rules is None or self.rules.factors is None:
             return items

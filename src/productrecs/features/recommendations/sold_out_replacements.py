@@ -64,7 +64,7 @@ def _replacement_orders(
     similar: list[int] = []
     if is_visual:
         similar = eligible.models.visual.similar_to_item(anchor).items.tolist()
-    same_category = _same_category_items(eligible, anchor, buyable)
+    same_category = _replacements_sharing_categories(eligible, anchor, buyable)
     # A product without categories is compared by picture only.
     members = set(
         same_category or [item for item in similar if _may_replace(item, eligible, buyable)]
@@ -72,14 +72,14 @@ def _replacement_orders(
     members.discard(anchor)
     orders = (
         [item for item in similar if item in members],
-        _by_closeness(eligible.catalog, anchor, sorted(members)),
+        _sort_by_closeness(eligible.catalog, anchor, sorted(members)),
         [item for item in same_category if item in members],
     )
     similar_items, closest, best_selling = (np.array(item, np.int32) for item in orders)
     return similar_items, closest, best_selling
 
 
-def merge_leads(leads: list[Pick], picks: list[Pick], num: int) -> list[Pick]:
+def put_leads_first(leads: list[Pick], picks: list[Pick], num: int) -> list[Pick]:
     """Return `leads`, then the other picks, up to `num`."""
     items = {pick.item for pick in leads}
     return leads + [pick for pick in picks if pick.item not in items][: num - len(leads)]
@@ -95,7 +95,9 @@ def starts_with_replacement(
     return picks[0].engine is EngineName.SIMILAR or overlap >= _MIN_CATEGORY_OVERLAP
 
 
-def _same_category_items(eligible: EligibleItems, anchor: int, buyable: Mask) -> list[int]:
+def _replacements_sharing_categories(
+    eligible: EligibleItems, anchor: int, buyable: Mask
+) -> list[int]:
     """Return buyable items that share half of the anchor's categories, narrowest first."""
     items: dict[int, None] = {}
     for name in eligible.narrowest_categories((anchor,)):
@@ -121,7 +123,9 @@ def _may_replace(item: int, eligible: EligibleItems, buyable: Mask) -> bool:
     return eligible.may_show(item) and item < len(buyable) and bool(buyable[item])
 
 
-def _by_closeness(catalog: CatalogView, anchor: int, items: Sequence[int]) -> list[int]:
+def _sort_by_closeness(
+    catalog: CatalogView, anchor: int, items: Sequence[int]
+) -> list[int]:
     """Return items by closeness of title words and price to the anchor, closest first."""
     words, price = folded_words(catalog.title(anchor)), catalog.prices[anchor]
 

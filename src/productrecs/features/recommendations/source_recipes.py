@@ -154,7 +154,7 @@ _RECIPES_WITHOUT_PICTURES: Final[Mapping[Source, Recipe]] = MappingProxyType(
 )
 
 
-def recipe_of(
+def choose_recipe(
     source: Source, settings: StoreSettings, plan: ResolvedPlacement | None = None
 ) -> Recipe:
     """Return the recipe of a source, or of a placement's strategy that is no source.

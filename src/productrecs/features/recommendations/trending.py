@@ -35,7 +35,7 @@ def trending_list(
         visible = visible.copy()
         numbers = store.catalog.numbers_of(excluded)
         visible[[number for number in numbers if number < len(visible)]] = False
-    picks = _first_picks(eligible, visible, num)
+    picks = _first_trending_picks(eligible, visible, num)
     pins = eligible.rules.pins if eligible.rules is not None else ()
     if not pins:
         return picks
@@ -47,10 +47,10 @@ def trending_list(
     return place_pins(picks, pinned_picks, num)
 
 
-def trending_picks(store: StoreState, visible: Mask, num: int) -> list[Pick]:
+def trending_picks_without_rules(store: StoreState, visible: Mask, num: int) -> list[Pick]:
     """Return the trending list of the `visible` items, without rules."""
     eligible = EligibleItems(store.catalog, store.models, visible, None)
-    return _first_picks(eligible, _mask_above_min_price(store, visible), num)
+    return _first_trending_picks(eligible, _mask_above_min_price(store, visible), num)
 
 
 def _mask_above_min_price(store: StoreState, visible: Mask) -> Mask:
@@ -61,7 +61,7 @@ def _mask_above_min_price(store: StoreState, visible: Mask) -> Mask:
     return visible & (np.nan_to_num(prices, nan=-1.0) >= min_price)
 
 
-def _first_picks(eligible: EligibleItems, visible: Mask, num: int) -> list[Pick]:
+def _first_trending_picks(eligible: EligibleItems, visible: Mask, num: int) -> list[Pick]:
     picks: list[Pick] = []
     listed_items: set[int] = set()
     for item in eligible.trending_then_newest(visible):

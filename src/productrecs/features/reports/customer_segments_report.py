@@ -141,12 +141,12 @@ def customer_segments_report(
             ),
         ),
         columns=(*(_GROUPS[name] for name in by), *_SUMS),
-        rows=tuple(_group_rows(sums, by)[: query.limit]),
+        rows=tuple(_segment_group_rows(sums, by)[: query.limit]),
         notes=(RULE, *meanings, *_not_computed_notes(stored)),
     )
 
 
-def _group_rows(
+def _segment_group_rows(
     sums: Sequence[Sequence[Any]], by: Sequence[str]
 ) -> list[tuple[ReportValue, ...]]:
     """Return the rows of groups from [segment, value, customers, orders, revenue] sums."""

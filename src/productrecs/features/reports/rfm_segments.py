@@ -104,7 +104,7 @@ def segment_customers(
     Rows are (line_seq, person, ts, basket, quantity, total, currency). A person with
     returns only is not a customer.
     """
-    histories = purchase_histories(pages, currency, zone, today)
+    histories = compute_purchase_histories(pages, currency, zone, today)
     names = histories.names
     order = sorted(range(len(names)), key=lambda n: (-histories.revenue[n], names[n]))
     recency, frequency, money = map(
@@ -123,12 +123,12 @@ def segment_customers(
                 revenue=float(histories.revenue[row]),
                 first_day=date.fromordinal(int(histories.first[row])),
                 last_day=last_day,
-                segment=customer_segment(purchase_days, last_day, rhythm, today),
+                segment=choose_customer_segment(purchase_days, last_day, rhythm, today),
                 value=_value_class(rank, len(order)),
                 recency=int(recency[row]),
                 frequency=int(frequency[row]),
                 money=int(money[row]),
-                next_day=expected_next_day(last_day, rhythm, today),
+                next_day=expected_next_order_day(last_day, rhythm, today),
             )
         )
     return customers
@@ -146,7 +146,7 @@ def expected_days_between_orders(
     return (SHOP_WEIGHT * usual_gap + span) / (SHOP_WEIGHT + purchase_days - 1)
 
 
-def customer_segment(
+def choose_customer_segment(
     purchase_days: int, last_day: date, rhythm: float | None, today: date
 ) -> CustomerSegment:
     """Return the segment of a customer who bought on this many days."""
@@ -161,7 +161,9 @@ def customer_segment(
     return CustomerSegment.SLIPPING if rhythms <= LOST else CustomerSegment.LOST
 
 
-def expected_next_day(last_day: date, rhythm: float | None, today: date) -> date | None:
+def expected_next_order_day(
+    last_day: date, rhythm: float | None, today: date
+) -> date | None:
     """Return the expected day of the next order, today at the earliest; None if overdue."""
     if rhythm is None or (today - last_day).days > SLIPPING * rhythm:
         return None
@@ -173,7 +175,7 @@ def _due_day(last_day: date, rhythm: float) -> date:
     return last_day + timedelta(days=max(1, round(rhythm)))
 
 
-def purchase_histories(
+def compute_purchase_histories(
     pages: Iterable[Sequence[Row]], currency: str, zone: tzinfo, today: date
 ) -> PurchaseHistories:
     """Return all customers' purchases until `today`; holds about 30 bytes a line."""

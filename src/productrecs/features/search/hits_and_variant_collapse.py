@@ -17,7 +17,7 @@ class Hit(NamedTuple):
     variants: int = 1
 
 
-def filter_items(items: Items, masks: Iterable[Mask]) -> Items:
+def items_passing_masks(items: Items, masks: Iterable[Mask]) -> Items:
     """Return the `items` that pass every mask, in their order."""
     for mask in masks:
         items = items[items < len(mask)]
@@ -50,7 +50,9 @@ def with_variant_counts(
     masks = list(masks)
     labels = groups.groups_of(np.array([hit.item for hit in hits], np.int64)).tolist()
     return [
-        hit._replace(variants=max(1, len(filter_items(groups.members(group), masks))))
+        hit._replace(
+            variants=max(1, len(items_passing_masks(groups.members(group), masks)))
+        )
         if group
         else hit
         for hit, group in zip(hits, labels, strict=True)

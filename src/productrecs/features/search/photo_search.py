@@ -95,12 +95,12 @@ def printed_evidence(
         if is_code(code) and len(code) >= _MIN_CODE
     ]
     evidence = dict.fromkeys(items_with_codes(index, codes, visible, _CANDIDATES), 1.0)
-    for item, share in _printed_shares(words, index, catalog, visible).items():
+    for item, share in _printed_title_shares(words, index, catalog, visible).items():
         evidence.setdefault(item, share)
     return evidence
 
 
-def _printed_shares(
+def _printed_title_shares(
     words: Sequence[str], index: ServedIndex, catalog: CatalogView, visible: Mask
 ) -> dict[int, float]:
     query = IndexQuery(
@@ -112,7 +112,7 @@ def _printed_shares(
     )
     titles = {item: _title_words(catalog, item) for item in index.find(query).items}
     counts = Counter(word for title in titles.values() for word in title)
-    matches = {word: _match_score(word, words) for word in counts}
+    matches = {word: _printed_word_score(word, words) for word in counts}
     shares = {
         item: _weighted_share(title, matches, counts, len(titles))
         for item, title in titles.items()
@@ -138,7 +138,7 @@ def _weighted_share(
     return min(1.0, matched / whole) if whole else 0.0
 
 
-def _match_score(word: str, printed: Sequence[str]) -> float:
+def _printed_word_score(word: str, printed: Sequence[str]) -> float:
     """Return 1 for a printed word, less for a misread one, else 0.
 
     Text detection often joins words, so a long word may be part of a printed one.

@@ -171,7 +171,7 @@ class ResolvedQuery:
         None  # with its brands, colours and materials as words
     )
 
-    def factor(self, item: int) -> float:
+    def score_factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
         factor = 1.0 + _CLICK_BOOST * self.click_boosts.get(item, 0.0)
         if self.factors is not None:
@@ -213,7 +213,7 @@ def resolve_query(
     query = store.index.analyse(
         without_excluded_attributes(request.query, store.index.language.code)
     )
-    rules = store.search_rules.rules_for(query, now_ms, store.catalog.zone)
+    rules = store.search_rules.active_rules_for(query, now_ms, store.catalog.zone)
     visible = _visible_items(store, request, rules, now_ms)
     return ResolvedQuery(
         query=query,
@@ -246,7 +246,7 @@ def find_products(
             store,
             resolved,
             request,
-            partial(_index_query, store, request, candidate_factor),
+            partial(_build_index_query, store, request, candidate_factor),
         )
         results = _rank_hits(store, query, request.num, index_hits, groups)
         limit = candidate_factor * query.candidate_limit(request.num)
@@ -270,7 +270,7 @@ def read_filters_and_find(
     """
     fields = request.query_filters
     if not (store.query_filters and fields and query.has_words):
-        return query, _find(store, query, index_query(query))
+        return query, _find_and_narrow_to_code(store, query, index_query(query))
     context = QueryFilterContext(
         store.catalog, store.index, query.visible, store.currency, fields
     )
@@ -313,9 +313,9 @@ def find_with_filters(
         BrokenIndexError: when the index is damaged.
     """
     if query.has_words:
-        hits = _find(store, query, index_query)
+        hits = _find_and_narrow_to_code(store, query, index_query)
     else:
-        hits = _most_popular(store, query.visible, index_query.limit)
+        hits = _most_popular_hits(store, query.visible, index_query.limit)
     if query.as_words is None or hits.exact:
         return hits
     by_words = store.index.find(
@@ -333,7 +333,7 @@ def find_with_filters(
     return _add_scores_of_other_search(hits, by_words, query.visible)
 
 
-def _find(
+def _find_and_narrow_to_code(
     store: SearchableStore, query: ResolvedQuery, index_query: IndexQuery
 ) -> IndexHits:
     hits = store.index.find(index_query)
@@ -361,7 +361,7 @@ def _find_whole_query_or_synonym(
     return IndexHits([], [])
 
 
-def _most_popular(store: SearchableStore, visible: Mask, limit: int) -> IndexHits:
+def _most_popular_hits(store: SearchableStore, visible: Mask, limit: int) -> IndexHits:
     items = np.flatnonzero(visible)
     ranks = np.full(len(visible), store.trending_count, dtype=np.int64)
     ranks[: len(store.ranks)] = store.ranks[: len(ranks)]
@@ -400,7 +400,7 @@ def _add_scores_of_other_search(
     )
 
 
-def _index_query(
+def _build_index_query(
     store: SearchableStore,
     request: SearchRequest,
     candidate_factor: int,
@@ -467,7 +467,7 @@ def weigh_scores(
             for item, score in zip(items, scores, strict=True)
         ]
     if query.has_boosts:
-        factor = query.factor
+        factor = query.score_factor
         pairs = zip(items, scores, strict=True)
         scores = [score * factor(item) for item, score in pairs]
     return list(scores)

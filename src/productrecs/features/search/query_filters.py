@@ -225,7 +225,7 @@ def _filters_with_results(
             filters += _size_filters(context, text, filters)
         known = first_attribute_words(context.index.language.code)
         if not known.isdisjoint(words) or attributes.may_begin_with(words):
-            filters += _value_filters(context, text, filters)
+            filters += _brand_color_material_filters(context, text, filters)
     # Two colours may be alternatives or both meant: they stay words.
     fields = [found_filter.filter.field for found_filter in filters]
     return [
@@ -292,7 +292,7 @@ def _size_filters(
             continue
         ids, same = _matching_size_ids_and_equal_sizes(context, size_phrase, words)
         titles = frozenset[str]().union(*map(_size_texts_in_titles, (size_phrase, *same)))
-        named = _attribute_filter(
+        named = _unplaced_attribute_filter(
             context, FilterField.SIZE, ids, titles, is_clear=size_phrase.is_marked
         )
         if named is None:
@@ -444,7 +444,7 @@ def _size_texts_in_titles(size: SizePhrase) -> frozenset[str]:
     return frozenset({value, counted})
 
 
-def _attribute_filter(
+def _unplaced_attribute_filter(
     context: QueryFilterContext,
     field: FilterField,
     ids: Collection[int],
@@ -499,7 +499,7 @@ class _QueryWord(NamedTuple):
     span: TextSpan
 
 
-def _value_filters(
+def _brand_color_material_filters(
     context: QueryFilterContext, text: str, earlier: Sequence[_FoundFilter]
 ) -> Iterator[_FoundFilter]:
     """Yield the brands, colours and materials of a query; long names before short ones.
@@ -561,7 +561,7 @@ def _largest_filter_of_phrase(
             by_field.setdefault(name, set()).update(of_name)
     best: _FoundFilter | None = None
     for name in by_field.keys() & _WORD_FIELDS & set(context.fields):
-        candidate = _attribute_filter(
+        candidate = _unplaced_attribute_filter(
             context,
             FilterField(name),
             by_field[name],

@@ -91,7 +91,7 @@ def choose_refinement(
             question.kind,
         ),
     )
-    return _refinement(catalog, best, items)
+    return _to_refinement_question(catalog, best, items)
 
 
 def question_weights(counts: Sequence[QuestionCount]) -> dict[str, float]:
@@ -131,7 +131,7 @@ def _answers_by_question(
     by_kind: dict[str, list[_Key]] = defaultdict(list)
     for key, weight in sums.items():
         if counts[key] >= _MIN_PRODUCTS and weight <= _MOST * total:
-            by_kind[_kind(catalog, key)].append(key)
+            by_kind[_question_kind_of_key(catalog, key)].append(key)
     answers: dict[str, dict[_Key, float]] = {}
     for kind, kind_keys in by_kind.items():
         labels = {key: _label(catalog, key) for key in kind_keys}
@@ -177,7 +177,7 @@ def _informative_questions(
     ]
 
 
-def _refinement(
+def _to_refinement_question(
     catalog: CatalogView, question: _CandidateQuestion, items: Items
 ) -> RefinementQuestion:
     answers = [
@@ -193,7 +193,7 @@ def _refinement(
     return RefinementQuestion(f"{FilterKind.ATTRIBUTES}.{name}", name, answers)
 
 
-def _kind(catalog: CatalogView, key: _Key) -> str:
+def _question_kind_of_key(catalog: CatalogView, key: _Key) -> str:
     if isinstance(key, str):
         return FilterKind.CATEGORIES.value
     name = catalog.attributes.name_of(key)

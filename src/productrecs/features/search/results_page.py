@@ -19,7 +19,7 @@ from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRe
 from productrecs.features.search.hits_and_variant_collapse import (
     Hit,
     collapse_variants,
-    filter_items,
+    items_passing_masks,
     with_variant_counts,
 )
 from productrecs.features.search.product_search import (
@@ -76,7 +76,7 @@ class InStockFacet:
     no: int
 
 
-def category_counts(catalog: CatalogView, items: Ints) -> list[ValueCount]:
+def largest_category_counts(catalog: CatalogView, items: Ints) -> list[ValueCount]:
     """Return the categories of the items, the largest first, at most a hundred."""
     sets = Counter(catalog.categories[item] for item in items.tolist())
     counts: Counter[str] = Counter()
@@ -89,13 +89,13 @@ def category_counts(catalog: CatalogView, items: Ints) -> list[ValueCount]:
     return [ValueCount(name, count) for name, count in ranked]
 
 
-def price_facet(catalog: CatalogView, items: Ints) -> PriceFacet:
+def build_price_facet(catalog: CatalogView, items: Ints) -> PriceFacet:
     """Return the price distribution in up to eight ranges of round prices."""
     prices = catalog.prices[items]
     prices = prices[~np.isnan(prices)]
     if not len(prices):
         return PriceFacet(None, None, [])
-    edges, ranges = _range_limits(prices), list[PriceRangeCount]()
+    edges, ranges = _price_range_limits(prices), list[PriceRangeCount]()
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         above = np.ones(len(prices), np.bool_) if low is None else prices >= low
         below = np.ones(len(prices), np.bool_) if high is None else prices < high
@@ -105,7 +105,7 @@ def price_facet(catalog: CatalogView, items: Ints) -> PriceFacet:
     return PriceFacet(float(prices.min()), float(prices.max()), ranges)
 
 
-def _range_limits(prices: Floats) -> list[float]:
+def _price_range_limits(prices: Floats) -> list[float]:
     """Return the limits between ranges: few round prices that cover most of the results."""
     low, high = (float(price) for price in np.percentile(prices, _PERCENTILES))
     if high <= low:
@@ -262,7 +262,9 @@ def results_page(
         meant=suggestions.meant,
         filters=query.filters,
         is_code=results.is_code,
-        refinement=_refinement(store, query, matches, masks) if listing.refine else None,
+        refinement=_choose_refinement_of_matches(store, query, matches, masks)
+        if listing.refine
+        else None,
     )
 
 
@@ -278,7 +280,7 @@ def _search_remaining_words(
     """
     num = listing.request.num
     query, index_hits = read_filters_and_find(
-        store, query, listing.request, lambda query: _index_query(store, query, num)
+        store, query, listing.request, lambda query: _build_index_query(store, query, num)
     )
     results = _to_matched_items(index_hits)
     has_partial_matches = results.complete < len(results.items)
@@ -287,13 +289,13 @@ def _search_remaining_words(
         and not has_partial_matches
         and results.filter_by(masks.values()).complete < num
     ):
-        everything = _index_query(store, query, MAX_FILTERED)
+        everything = _build_index_query(store, query, MAX_FILTERED)
         index_hits = find_with_filters(store, query, everything, num)
         results = _to_matched_items(index_hits)
     return query, results
 
 
-def _index_query(
+def _build_index_query(
     store: SearchableStore, query: ResolvedQuery, min_complete: int
 ) -> IndexQuery:
     return IndexQuery(
@@ -325,7 +327,7 @@ def _list_trending(query: ResolvedQuery, trending: Trending) -> _MatchedItems:
     return _MatchedItems(items, scores, 0, len(items), QueryRelaxation.NOTHING)
 
 
-def _refinement(
+def _choose_refinement_of_matches(
     store: SearchableStore,
     query: ResolvedQuery,
     matches: _MatchedItems,
@@ -369,7 +371,7 @@ def _page_hits(
         items = items[groups.mask_first_of_each_group(items)]
         ranked = enumerate(items[: offset + num].tolist())
         return [Hit(item, 1.0 / (1.0 + rank)) for rank, item in ranked][offset:]
-    pins = filter_items(
+    pins = items_passing_masks(
         np.array(query.pinned, dtype=np.int64), list(masks.values())
     ).tolist()
     until = offset + num + len(pins)
@@ -437,19 +439,19 @@ def _facet_counts(
     other_masks = [mask for name, mask in masks.items() if name != facet]
     items = results.filter_by(other_masks).items
     if facet is Facet.CATEGORIES:
-        return category_counts(catalog, items)
+        return largest_category_counts(catalog, items)
     if facet is Facet.PRICE:
-        return price_facet(catalog, items)
+        return build_price_facet(catalog, items)
     if facet is Facet.IN_STOCK or facet is Facet.ON_SALE:
         mask = buyable if facet is Facet.IN_STOCK else catalog.is_on_sale()
-        match_count = len(filter_items(items, [mask]))
+        match_count = len(items_passing_masks(items, [mask]))
         return InStockFacet(match_count, len(items) - match_count)
     if facet is not Facet.ATTRIBUTES:
         return catalog.attributes.top_value_counts(items).get(facet.value, [])
-    return _attribute_counts(catalog, results, masks)
+    return _other_attribute_counts(catalog, results, masks)
 
 
-def _attribute_counts(
+def _other_attribute_counts(
     catalog: CatalogView, results: _MatchedItems, masks: Mapping[str, Mask]
 ) -> AttributeCounts:
     """Return the counts of all other attributes, the most frequent first.

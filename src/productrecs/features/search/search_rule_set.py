@@ -45,7 +45,7 @@ class SearchRuleSet:
         """Return the synonyms by stems of a language."""
         return self._synonyms_and_rules_by_stems(language)[0]
 
-    def rules_for(
+    def active_rules_for(
         self, query: AnalysedQuery, now_ms: int, zone: tzinfo
     ) -> list[SearchRule]:
         """Return the active rules of a query, in any form of its words."""

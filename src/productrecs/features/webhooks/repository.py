@@ -131,7 +131,7 @@ class WebhookRepository(StoreScopedRepository):
             last_number=0,
         )
 
-    def remove_endpoint(self, endpoint_id: str) -> None:
+    def remove_endpoint_with_messages(self, endpoint_id: str) -> None:
         """Delete an endpoint with its messages; the last one with the positions."""
         for table in (webhook_messages, webhook_endpoints):
             self._delete_rows(table, endpoint_id=endpoint_id)
@@ -146,12 +146,14 @@ class WebhookRepository(StoreScopedRepository):
         """Replace an endpoint's secret."""
         self._connection.execute(self._endpoint_update(endpoint_id, secret=stored_secret))
 
-    def set_left_out(self, endpoint_id: str, events: Collection[WebhookEvent]) -> None:
+    def set_excluded_events(
+        self, endpoint_id: str, events: Collection[WebhookEvent]
+    ) -> None:
         """Choose the events that an endpoint does not get from now on."""
         left_out = " ".join(sorted(events)) or None
         self._connection.execute(self._endpoint_update(endpoint_id, left_out=left_out))
 
-    def enqueue_for_all(
+    def enqueue_for_subscribed_endpoints(
         self, event: WebhookEvent, data: Mapping[str, object], now_ms: int
     ) -> None:
         """Store a message for each endpoint that is on and gets this event."""
@@ -187,7 +189,7 @@ class WebhookRepository(StoreScopedRepository):
             next_at=now_ms,
         )
 
-    def record_attempt(
+    def record_attempt_and_schedule_retry(
         self, message: WebhookMessage, attempt: DeliveryAttemptResult, now_ms: int
     ) -> None:
         """Store what an attempt got, unless another process has stored one meanwhile."""
@@ -240,7 +242,7 @@ class WebhookRepository(StoreScopedRepository):
         )
         return [_to_message(row) for row in self._connection.execute(query).mappings()]
 
-    def oldest_pending(self, endpoint_id: str) -> WebhookMessage | None:
+    def oldest_pending_message(self, endpoint_id: str) -> WebhookMessage | None:
         """Return the endpoint's message that has waited longest, or None."""
         query = (
             sa.select(webhook_messages)
@@ -268,12 +270,12 @@ class WebhookRepository(StoreScopedRepository):
             by_state[WebhookMessageState(state)] = int(count)
         return counts
 
-    def purge(self, now_ms: int) -> None:
+    def delete_old_messages(self, now_ms: int) -> None:
         """Delete messages older than the log."""
         is_old = _messages.created_at < now_ms - LOG_DAYS * DAY_MS
         self._delete_rows(webhook_messages, is_old)
 
-    def positions(self) -> dict[str, Any]:
+    def source_positions(self) -> dict[str, Any]:
         """Return up to where the facts of each source have become messages."""
         columns = webhook_positions.c
         query = sa.select(columns.source, columns.position).where(
@@ -283,7 +285,7 @@ class WebhookRepository(StoreScopedRepository):
             source: json.loads(text) for source, text in self._connection.execute(query)
         }
 
-    def set_position(self, source: str, position: object) -> None:
+    def set_source_position(self, source: str, position: object) -> None:
         """Store up to where the facts of a source have become messages."""
         self._put_row(
             webhook_positions,

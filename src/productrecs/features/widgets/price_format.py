@@ -15,7 +15,7 @@ _BY_LOCALE: Final[Mapping[str, Mapping[str, str | None]]] = json.loads(
 )
 
 
-def price_pattern(locale: str, currency: str) -> str | None:
+def sample_price(locale: str, currency: str) -> str | None:
     """Return 1234 written as a price, such as `1.234,00 €`; None for unknown locales."""
     language, _, place = locale.partition("-")
     by_language = _BY_LOCALE.get(language.lower())
@@ -65,17 +65,17 @@ class PriceFormat:
         return cls(grouping or ",", point, zeros, f"{sample[:begin]}{{}}{sample[end:]}")
 
     @classmethod
-    def of_language(cls, settings: StoreSettings) -> Self:
+    def of_store_language(cls, settings: StoreSettings) -> Self:
         """Return the format of a store's language and currency."""
-        sample = price_pattern(settings.language, settings.currency)
-        sample = sample or price_pattern("en", settings.currency)
+        sample = sample_price(settings.language, settings.currency)
+        sample = sample or sample_price("en", settings.currency)
         return cls.of_sample(sample, settings.currency)
 
     @classmethod
-    def of_pages(cls, settings: StoreSettings) -> Self:
+    def of_store_pages(cls, settings: StoreSettings) -> Self:
         """Return the format of prices in the store's pages."""
         if not settings.price_format:
-            return cls.of_language(settings)
+            return cls.of_store_language(settings)
         return cls.of_sample(settings.price_format, settings.currency)
 
     def format_number(self, value: float, places: int) -> str:
@@ -89,12 +89,12 @@ class PriceFormat:
         return self.around.format(self.format_number(value, self.places))
 
 
-def format_page_price(settings: StoreSettings, value: float) -> str:
+def format_widget_price(settings: StoreSettings, value: float) -> str:
     """Return a price as the store's widgets write it.
 
     A price with cents is not written in a format without them.
     """
-    prices = PriceFormat.of_pages(settings)
+    prices = PriceFormat.of_store_pages(settings)
     if round(value, prices.places) != value:
-        prices = PriceFormat.of_language(settings)
+        prices = PriceFormat.of_store_language(settings)
     return prices.format_price(value)

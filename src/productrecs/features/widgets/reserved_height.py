@@ -32,7 +32,7 @@ def reserved_height_css(store: StoreSettings, configs: Mapping[str, WidgetConfig
         own = _css_variables(widget_type, store, configs)
         changed = {name: value for name, value in own.items() if value != base[name]}
         if changed:
-            types.append(_rule(_selector(widget_type), changed))
+            types.append(_rule(_widget_selector(widget_type), changed))
     numbers = [
         _rule(f':is(product-recs,product-look)[data-num="{number}"]', {"k": str(number)})
         for number in range(1, _MAX_PRODUCTS + 1)
@@ -86,7 +86,7 @@ def _css_variables(
     }
 
 
-def _selector(widget_type: str) -> str:
+def _widget_selector(widget_type: str) -> str:
     named = f'product-recs[data-type="{widget_type}"]'
     if widget_type != "trending":
         return named

@@ -72,7 +72,7 @@ class WidgetConfig:
             scoped=self.scoped if isinstance(scoped, Unchanged) else scoped,
         )
 
-    def resolved(self, widget_type: str, store: StoreSettings, lang: str = "") -> Self:
+    def with_defaults(self, widget_type: str, store: StoreSettings, lang: str = "") -> Self:
         """Return the config as a widget uses it, with every default filled in.
 
         Default texts are in the page's language, if supported.

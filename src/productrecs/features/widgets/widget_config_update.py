@@ -25,7 +25,7 @@ from productrecs.features.widgets.widget_settings import (
     WIDGET_SETTINGS,
     WidgetSetting,
     WidgetSettingType,
-    read_colour,
+    parse_plain_colour,
 )
 from productrecs.schemas.field_readers import (
     CURRENCY_CODE,
@@ -77,7 +77,7 @@ def _colour_reader(maximum: int) -> Reader:
         is_known = text.lower() in _COLOUR_KEYWORDS or (
             _COLOUR_FUNCTION.fullmatch(text) is not None
             if "(" in text
-            else read_colour(text) is not None
+            else parse_plain_colour(text) is not None
         )
         if not is_known:
             message = "{text} is not a colour; write for example #0f766e or teal"
@@ -113,7 +113,7 @@ def _read_switch(value: object) -> bool:
     return value
 
 
-def _texts_reader(maximum: int) -> Reader:
+def _text_map_reader(maximum: int) -> Reader:
     read_text = _text_reader(maximum)
 
     def read(value: object) -> dict[str, object]:
@@ -155,10 +155,10 @@ def _integer_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
     return integer_reader(*bounds), integer_schema(*bounds)
 
 
-def _texts_reader_and_schema(setting: WidgetSetting) -> tuple[Reader, Schema]:
+def _text_map_reader_and_schema(setting: WidgetSetting) -> tuple[Reader, Schema]:
     texts = string_schema(0, setting.maximum)
     schema: Schema = {"type": "object", "additionalProperties": texts}
-    return _texts_reader(setting.maximum), schema | {
+    return _text_map_reader(setting.maximum), schema | {
         "propertyNames": string_schema(0, MAX_KEY)
     }
 
@@ -182,7 +182,7 @@ _FORMS: Final[
             _pattern_schema(CURRENCY_CODE),
         ),
         WidgetSettingType.LOCALE: lambda _: (_read_locale, _pattern_schema(_LOCALE)),
-        WidgetSettingType.TEXTS: _texts_reader_and_schema,
+        WidgetSettingType.TEXTS: _text_map_reader_and_schema,
     }
 )
 
@@ -201,7 +201,7 @@ class _WidgetSettingValues(BaseModel):
     __pydantic_extra__: dict[str, Annotated[Any, PlainValidator(_read_theme_value)]]
 
 
-def _field(setting: WidgetSetting) -> Any:
+def _pydantic_field(setting: WidgetSetting) -> Any:
     read, schema = _FORMS[setting.kind](setting)
     validator = PlainValidator(lambda value: None if value is None else read(value))
     described = Field(None, description=setting.meaning)
@@ -212,7 +212,7 @@ SettingsBody = create_model(
     "WidgetSettings",
     __base__=_WidgetSettingValues,
     __doc__=_WidgetSettingValues.__doc__,
-    **{setting.name: _field(setting) for setting in WIDGET_SETTINGS},
+    **{setting.name: _pydantic_field(setting) for setting in WIDGET_SETTINGS},
 )
 
 
@@ -239,7 +239,7 @@ class WidgetConfigBody(BaseModel):
     )
 
 
-def parse_widget_config(body: object) -> WidgetConfigChange:
+def parse_widget_config_change(body: object) -> WidgetConfigChange:
     """Return the changes of a widget's settings.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from PIL import ImageColor
 
-from productrecs.features.widgets.price_format import choose_price_locale, price_pattern
+from productrecs.features.widgets.price_format import choose_price_locale, sample_price
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 _FALLBACK: Final = "en"
@@ -155,7 +155,7 @@ _LIST: Final = ("list",)
 LANGUAGES: Final = tuple(_BY_LANGUAGE)
 
 
-def translations(widget_type: str, locale: str) -> dict[str, str]:
+def widget_texts(widget_type: str, locale: str) -> dict[str, str]:
     """Return a widget type's texts in the language of `locale`, else in English."""
     parts = _BY_LANGUAGE.get(locale_language(locale), _BY_LANGUAGE[_FALLBACK])
     return {
@@ -351,15 +351,15 @@ def resolve_settings(
     of them is the price pattern, where known: the store's own, else the language's.
     """
     settings = {
-        setting.name: chosen.get(setting.name, _default(setting, widget_type, store))
+        setting.name: chosen.get(setting.name, _default_value(setting, widget_type, store))
         for setting in WIDGET_SETTINGS
     }
     text_language = lang if locale_language(lang) in LANGUAGES else str(settings["locale"])
     if "title" not in chosen:
         settings["title"] = default_title(widget_type, text_language)
-    words = translations(widget_type, text_language)
+    words = widget_texts(widget_type, text_language)
     currency = str(settings["currency"])
-    price = price_pattern(choose_price_locale(lang, str(settings["locale"])), currency)
+    price = sample_price(choose_price_locale(lang, str(settings["locale"])), currency)
     if store.price_format and currency == store.currency:
         price = store.price_format
     if price is not None:
@@ -370,7 +370,9 @@ def resolve_settings(
     return settings | dict(chosen) | {"strings": words}
 
 
-def _default(setting: WidgetSetting, widget_type: str, store: StoreSettings) -> object:
+def _default_value(
+    setting: WidgetSetting, widget_type: str, store: StoreSettings
+) -> object:
     if widget_type in setting.by_type:
         return setting.by_type[widget_type]
     if setting.of_store is not None:
@@ -405,7 +407,7 @@ class ContrastCheck:
         return self.ratio >= MIN_CONTRAST
 
 
-def read_colour(text: str) -> Colour | None:
+def parse_plain_colour(text: str) -> Colour | None:
     """Return a CSS colour as red, green and blue; None for one that is not a plain colour.
 
     Reads hex, `rgb()`, `hsl()` and names; only a page can resolve `var()` and others.
@@ -424,10 +426,10 @@ def contrast_ratio(colour: Colour, other: Colour) -> float:
 
 def accent_contrasts(css_colour: str, theme: str) -> list[ContrastCheck] | None:
     """Return the ratios of an accent colour where a widget uses it; None if unknown."""
-    accent = read_colour(css_colour)
+    accent = parse_plain_colour(css_colour)
     if accent is None:
         return None
-    label = BLACK if _lightness(accent) > _BLACK_TEXT_LIGHTNESS else WHITE
+    label = BLACK if _oklch_lightness(accent) > _BLACK_TEXT_LIGHTNESS else WHITE
     checks = [ContrastCheck("Text on buttons", contrast_ratio(accent, label))]
     if theme != "dark":
         ratio = contrast_ratio(accent, WHITE)
@@ -448,7 +450,7 @@ def _luminance(colour: Colour) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _lightness(colour: Colour) -> float:
+def _oklch_lightness(colour: Colour) -> float:
     """Return the OKLCH lightness, by which the widgets choose black or white text."""
     red, green, blue = map(_linear, colour)
     long = 0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue

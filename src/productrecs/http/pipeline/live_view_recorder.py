@@ -195,7 +195,7 @@ def _store_live_events(database: Database, batch: Sequence[ReceivedEventRequest]
                 {item for event in events for item in event.items}
             )
             present = {item for item, row in known_ids.items() if row.present}
-            first_receipts = repository.receipt_times(
+            first_receipts = repository.first_receipt_times(
                 [event.event_id for event in events if event.event_id]
             )
             judged = [
@@ -243,7 +243,7 @@ def _mark_repeated_buys(
             yield event
             continue
         purchase = (event.session, event.item, order_id_of(event.body))
-        is_again = purchase in seen or repository.has_purchase_of(event)
+        is_again = purchase in seen or repository.has_recorded_purchase_of(event)
         seen.add(purchase)
         yield replace(event, verdict=LiveEventVerdict.BUY_AGAIN) if is_again else event
 

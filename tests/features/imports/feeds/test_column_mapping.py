@@ -6,7 +6,7 @@ import pytest
 
 from productrecs.features.imports.feeds.column_mapping import (
     ColumnMappingError,
-    read_mapping,
+    read_mapping_file,
 )
 from tests.features.imports.feeds.reads import SAMPLES
 
@@ -14,18 +14,20 @@ MAPPING = SAMPLES / "table.toml"
 
 
 def test_the_first_name_that_the_table_has_counts() -> None:
-    mapping = read_mapping(MAPPING, "items")
+    mapping = read_mapping_file(MAPPING, "items")
 
     assert mapping.layout.columns["title"] == ("Langtext", "Bezeichnung")
     with (SAMPLES / "table.csv").open("rb") as file:
-        mapping.check_columns(file)
+        mapping.require_mapped_columns(file)
 
 
 def test_words_are_translated_whatever_their_case() -> None:
-    mapping = read_mapping(MAPPING, "items")
+    mapping = read_mapping_file(MAPPING, "items")
 
-    translated = mapping.translate_values({"id": "1", "availability": " LIEFERBAR "})
-    other = mapping.translate_values({"id": "1", "availability": "in stock"})
+    translated = mapping.translate_values_in_place(
+        {"id": "1", "availability": " LIEFERBAR "}
+    )
+    other = mapping.translate_values_in_place({"id": "1", "availability": "in stock"})
 
     assert translated["availability"] == "in_stock"
     assert other["availability"] == "in stock"
@@ -55,18 +57,18 @@ def test_a_mapping_that_cannot_be_meant_is_refused(
     path.write_text(text, "utf-8")
 
     with pytest.raises(ColumnMappingError, match=reason):
-        read_mapping(path, "items")
+        read_mapping_file(path, "items")
 
 
 def test_a_missing_mapping_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ColumnMappingError, match="cannot be read"):
-        read_mapping(tmp_path / "none.toml", "items")
+        read_mapping_file(tmp_path / "none.toml", "items")
 
 
 def test_a_missing_column_is_an_error_that_lists_the_tables_columns(tmp_path: Path) -> None:
     path = tmp_path / "mapping.toml"
     path.write_text("[items]\nid = 'Artikelnr.'\nprice = 'EK netto'\n", "utf-8")
-    mapping = read_mapping(path, "items")
+    mapping = read_mapping_file(path, "items")
 
     with (
         (SAMPLES / "table.csv").open("rb") as file,
@@ -74,4 +76,4 @@ def test_a_missing_column_is_an_error_that_lists_the_tables_columns(tmp_path: Pa
             ColumnMappingError, match=r"'EK netto'.*it has Artikelnr\., Bezeichnung"
         ),
     ):
-        mapping.check_columns(file)
+        mapping.require_mapped_columns(file)

@@ -7,7 +7,7 @@ import pytest
 from productrecs.features.imports.feeds.format_detection import (
     ItemFileFormat,
     UnknownItemFormatError,
-    detect_format,
+    detect_item_format,
 )
 
 
@@ -49,7 +49,7 @@ def test_a_file_is_known_by_its_beginning(
 ) -> None:
     file = io.BytesIO(content.replace("\ufeff", "").encode(encoding))
 
-    assert detect_format(file, ".txt") is kind
+    assert detect_item_format(file, ".txt") is kind
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,15 @@ def test_a_file_is_known_by_its_beginning(
     ],
 )
 def test_json_is_known_without_an_ending(content: str, kind: ItemFileFormat) -> None:
-    assert detect_format(io.BytesIO(content.encode()), "") is kind
+    assert detect_item_format(io.BytesIO(content.encode()), "") is kind
 
 
 def test_a_file_of_json_is_known_by_its_ending() -> None:
-    assert detect_format(io.BytesIO(b"nothing"), ".jsonl") is ItemFileFormat.JSONL
-    assert detect_format(io.BytesIO(b"nothing"), ".json") is ItemFileFormat.JSON
+    assert detect_item_format(io.BytesIO(b"nothing"), ".jsonl") is ItemFileFormat.JSONL
+    assert detect_item_format(io.BytesIO(b"nothing"), ".json") is ItemFileFormat.JSON
 
 
 @pytest.mark.parametrize("content", ["title,price\nTent,9\n", "\x00\x01\x02"])
 def test_an_unknown_format_is_refused_with_the_options_that_help(content: str) -> None:
     with pytest.raises(UnknownItemFormatError, match=r"no column id.*--format.*--mapping"):
-        detect_format(io.BytesIO(content.encode()), ".csv")
+        detect_item_format(io.BytesIO(content.encode()), ".csv")

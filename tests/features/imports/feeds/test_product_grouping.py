@@ -14,7 +14,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     FeedProduct,
     OfferedVariant,
     RejectedRow,
-    group_by_product,
+    merge_offers_by_product,
 )
 from productrecs.records.catalog.availability import Availability
 
@@ -45,7 +45,7 @@ def fields_by_id(
 
 @pytest.mark.parametrize("size", [1, 1 << 30])
 def test_rows_meet_whether_the_file_is_small_or_large(tmp_path: Path, size: int) -> None:
-    found = fields_by_id(group_by_product(offers(50, 4), size, tmp_path))
+    found = fields_by_id(merge_offers_by_product(offers(50, 4), size, tmp_path))
 
     assert found == {
         f"p{number}": {"title": f"Product {number}", "price": 10.0, "stock_qty": 6}
@@ -58,7 +58,7 @@ def test_what_was_refused_passes_through(tmp_path: Path) -> None:
     bad = RejectedRow(3, "no")
 
     for size in (1, 1 << 30):
-        found = list(group_by_product([bad, *offers(1, 1)], size, tmp_path))
+        found = list(merge_offers_by_product([bad, *offers(1, 1)], size, tmp_path))
 
         assert bad in found
         assert len(found) == 2
@@ -77,7 +77,7 @@ def test_a_large_file_is_held_in_parts(
             )
 
     tracemalloc.start()
-    found = sum(1 for _ in group_by_product(rows(), count * len(text), tmp_path))
+    found = sum(1 for _ in merge_offers_by_product(rows(), count * len(text), tmp_path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -94,7 +94,7 @@ def test_a_product_of_many_variants_costs_no_more_than_one(tmp_path: Path) -> No
     )
 
     tracemalloc.start()
-    found = fields_by_id(group_by_product(rows, 1, tmp_path))
+    found = fields_by_id(merge_offers_by_product(rows, 1, tmp_path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

@@ -11,7 +11,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FeedAddressError,
     ScheduledFeed,
     file_name_of,
-    parse_feed_address,
+    parse_feed_url_and_header,
 )
 
 URL = "https://shop.example/feed.xml"
@@ -39,7 +39,7 @@ URL = "https://shop.example/feed.xml"
 def test_a_password_in_the_address_becomes_a_secret_header(
     text: str, header: str, expected: tuple[str, str]
 ) -> None:
-    assert parse_feed_address(text, header, trusted={"10.0.0.7"}) == expected
+    assert parse_feed_url_and_header(text, header, trusted={"10.0.0.7"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_cannot_be_fetched_safely_is_refused_in_words(
     text: str, header: str, words: str
 ) -> None:
     with pytest.raises(FeedAddressError, match=words):
-        parse_feed_address(text, header)
+        parse_feed_url_and_header(text, header)
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
     MAX_TOP,
     QuerySetError,
-    add_query,
+    add_query_by_hand,
     intent_of,
     refresh_query_set,
     remove_query,
-    store_or_delete_judgement,
+    store_or_delete_hand_judgement,
 )
 from productrecs.features.search.relevance.relevance_measure import (
     MIN_JUDGED,
@@ -36,9 +36,9 @@ from productrecs.features.search.relevance.relevance_measure import (
 )
 from productrecs.features.search.relevance.relevance_monitoring import (
     alarm_text,
-    measure_and_store_relevance,
+    judge_clicks_and_store_measure,
     read_measures,
-    stores_to_measure,
+    stores_to_measure_relevance,
     unresolved_alarm,
 )
 from productrecs.features.search.relevance.repository import (
@@ -186,14 +186,16 @@ class RelevanceStore:
     def add(self, text: str, **grades: RelevanceGrade) -> None:
         """Add a query by hand, and judge products for it."""
         database = self.services.database
-        added = add_query(database, self.store, text, NOON)
+        added = add_query_by_hand(database, self.store, text, NOON)
         for item, grade in grades.items():
             number = self.number(item)
-            store_or_delete_judgement(database, self.store, added.text, number, grade, NOON)
+            store_or_delete_hand_judgement(
+                database, self.store, added.text, number, grade, NOON
+            )
 
     def measure(self, now_ms: int = NOON) -> StoredMeasure:
         """Measure the live search."""
-        return measure_and_store_relevance(
+        return judge_clicks_and_store_measure(
             self.services.database, self.store, self.search(), now_ms
         )
 
@@ -259,7 +261,7 @@ def test_a_refresh_keeps_what_the_merchant_added_and_removed(shop: RelevanceStor
     assert not remove_query(database, store, "tents", NOON)
     shop.add("garden chair")
     with pytest.raises(QuerySetError):
-        add_query(database, store, "  ", NOON)
+        add_query_by_hand(database, store, "  ", NOON)
 
     shop.count(chairs=3)
     found = refresh_query_set(database, store, NOON)
@@ -486,7 +488,9 @@ def test_a_store_is_measured_at_night_and_after_a_change(shop: RelevanceStore) -
     night = NOON + 14 * HOUR_MS
 
     def due(now_ms: int) -> bool:
-        return bool(stores_to_measure(shop.services.database, [shop.store], now_ms))
+        return bool(
+            stores_to_measure_relevance(shop.services.database, [shop.store], now_ms)
+        )
 
     without_queries = due(night)
     shop.count(lamps=9)
@@ -519,7 +523,7 @@ def test_stores_do_not_share_queries_judgements_or_measures(
     assert other.measure().queries == 0
     assert len(read_measures(services.database, shop.store.store_id)) == 1
     with pytest.raises(QuerySetError):
-        store_or_delete_judgement(
+        store_or_delete_hand_judgement(
             services.database, other.store, "lamp", 0, RelevanceGrade.BAD, NOON
         )
 

@@ -12,7 +12,7 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
 from productrecs.worker.weekly_report_mail import (
     SECURITY_PATH,
     STOP_PATH,
-    is_stop_link_valid,
+    is_stop_signature_valid,
 )
 
 _PAGE: Final = "Weekly report"
@@ -57,7 +57,7 @@ def _store_subscription_and_skip_this_week(
 def _find_store_of_link(visit: Visit) -> Store | None:
     """Return the store that a link names, if its signature is right."""
     store = visit.context.accounts.by_domain(visit.query["store"])
-    if store is None or not is_stop_link_valid(
+    if store is None or not is_stop_signature_valid(
         store.secrets, visit.query["user"], visit.query["signature"], visit.system_ms
     ):
         return None

@@ -20,8 +20,8 @@ from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.report_period import REPORT_FILE_PATH
 from productrecs.dashboard.report_values import figures_by_name, rows_by_column
 from productrecs.features.privacy.shopper_export import (
-    exported_shopper_records,
     shopper_names,
+    shopper_record_fields,
 )
 from productrecs.features.reports.rfm_segments import CustomerSegment
 from productrecs.records.events.event import Fields
@@ -165,7 +165,7 @@ def _find_ids_and_records(
     """Return a shopper's ids and records; an unknown id is not found."""
     database, store_id = visit.database, visit.store.store_id
     names = shopper_names(database, store_id, shopper_id) if shopper_id else ()
-    rows = exported_shopper_records(database, store_id, names) if names else iter(())
+    rows = shopper_record_fields(database, store_id, names) if names else iter(())
     records = list(itertools.islice(rows, _MOST_READ))
     if not records:
         message = "Nothing is stored of a customer with this id."
@@ -198,7 +198,7 @@ def export_customer_records(visit: Visit) -> Reply:
     """Send all records of a shopper as JSON lines."""
     name = visit.form["customer"][:_LONGEST_ID]
     names, _ = _find_ids_and_records(visit, name)
-    rows = exported_shopper_records(visit.database, visit.store.store_id, names)
+    rows = shopper_record_fields(visit.database, visit.store.store_id, names)
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
     return Reply(
         body="".join(f"{line}\n" for line in lines).encode(),

@@ -33,11 +33,11 @@ from productrecs.features.search.relevance.query_set import (
     MAX_TOP,
     MIN_SEARCHERS,
     QuerySetError,
-    add_query,
+    add_query_by_hand,
     find_query,
     refresh_query_set,
     remove_query,
-    store_or_delete_judgement,
+    store_or_delete_hand_judgement,
 )
 from productrecs.features.search.relevance.relevance_measure import (
     MIN_JUDGED,
@@ -57,7 +57,7 @@ from productrecs.features.search.relevance.repository import (
     RelevanceRepository,
     StoredJudgement,
     StoredMeasure,
-    judged_queries,
+    to_judged_queries,
 )
 from productrecs.serving.cached_store import searchable_store
 from productrecs.tenancy.users.dashboard_user import Role
@@ -124,7 +124,7 @@ def measure_or_change_query_set(visit: Visit) -> Reply:
     if action != "add":
         raise PageNotFoundError
     try:
-        added = add_query(visit.database, store, visit.form["q"], now_ms)
+        added = add_query_by_hand(visit.database, store, visit.form["q"], now_ms)
     except QuerySetError as error:
         return _relevance_page(
             visit, typed=visit.form["q"], error=sentence(error), status=422
@@ -243,7 +243,7 @@ def save_or_delete_judgement(visit: Visit) -> Reply:
     if number is None or (grade and grade not in _GRADES):
         raise PageNotFoundError
     try:
-        store_or_delete_judgement(
+        store_or_delete_hand_judgement(
             visit.database, visit.store, text, number, _GRADES.get(grade), visit.now_ms
         )
     except QuerySetError as error:
@@ -263,7 +263,7 @@ def _judged_query_page(visit: Visit, template: str, query_text: str) -> Reply:
         raise PageNotFoundError(message)
     searchable = searchable_store(visit.cached_store)
     measure = measure_relevance(
-        searchable, judged_queries([query], judgements), visit.now_ms
+        searchable, to_judged_queries([query], judgements), visit.now_ms
     )
     results = find_products(
         searchable, SearchRequest(f"{query.text} ", _SHOWN, collapse=True), visit.now_ms

@@ -45,7 +45,7 @@ from productrecs.features.looks.look import (
     LookState,
     UnknownLookError,
 )
-from productrecs.features.looks.photo_spots import spots_in_picture
+from productrecs.features.looks.photo_spots import find_spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import MAX_BYTES
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
@@ -358,7 +358,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
 
     def search_and_propose(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
         pictures = worker.search_in(cached_store.pictures)
-        spots = spots_in_picture(data, pictures, state.catalog, visible)
+        spots = find_spots_in_picture(data, pictures, state.catalog, visible)
         proposals = propose_hotspots(spots, state.catalog, stored_hotspots)
         return tuple(map(HotspotDraft.of_proposal, proposals))
 

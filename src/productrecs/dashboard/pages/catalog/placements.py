@@ -23,7 +23,7 @@ from productrecs.dashboard.page import (
 )
 from productrecs.dashboard.pages.catalog.autocomplete_options import filter_label
 from productrecs.features.recommendations.explain import explain_placement
-from productrecs.features.recommendations.placement_lists import placement_requests
+from productrecs.features.recommendations.placement_lists import build_placement_requests
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
@@ -317,7 +317,7 @@ def _build_placement_preview(
         finally:
             reader.close()
     call = RecommendationRequest(Source.MIX, 0, item_id or None, identities=(shopper,))
-    placed_requests = placement_requests(
+    placed_requests = build_placement_requests(
         state, Placement(name, content, 0, 0, 0), call, histories
     )
     explanation = explain_placement(state, placed_requests, histories, now_ms)

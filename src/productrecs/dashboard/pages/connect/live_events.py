@@ -188,7 +188,7 @@ def watch_and_show_live_events(visit: Visit) -> Reply:
     with visit.database.reading() as connection:
         repository = LiveEventRepository(connection, store_id)
         events = (
-            repository.latest(visit.now_ms, after, **filters)
+            repository.latest_recorded(visit.now_ms, after, **filters)
             if visit.is_partial
             else repository.latest_with_stored(visit.now_ms, **filters)
         )

@@ -162,7 +162,7 @@ def _counts_and_sales_by_slot(
     """Return each slot's counts, and its sales after a click: how many, and how much."""
     with visit.database.reading() as connection:
         repository = MailSlotCountRepository(connection, visit.store.store_id)
-        counts = repository.recent_by_slot(visit.now_ms)
+        counts = repository.recent_counts_by_slot(visit.now_ms)
     sold = sales_after_clicks(visit, WIDGET_PREFIX)
     return [
         (slot, counts[slot], *sold.get(slot, SalesAfterClicks())) for slot in sorted(counts)

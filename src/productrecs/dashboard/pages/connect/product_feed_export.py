@@ -32,9 +32,9 @@ def show_product_feeds(visit: Visit) -> Reply:
     """Show the switch, and each feed's address, last fetch and products left out."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
-        fetches = ExportedFeedFetchRepository(connection, store.store_id).recent_by_feed(
-            visit.now_ms
-        )
+        fetches = ExportedFeedFetchRepository(
+            connection, store.store_id
+        ).recent_fetches_by_feed(visit.now_ms)
     secret_hash, catalog = store.secrets.secret_hash, visit.cached_store.state.catalog
     in_feeds = catalog.visible(visit.now_ms, hide_sold_out=False)
     catalog_size = len(catalog.numbers)

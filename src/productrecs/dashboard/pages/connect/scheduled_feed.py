@@ -54,7 +54,7 @@ def save_feed_and_request_fetch(visit: Visit) -> Reply:
         hour=parse_whole_number(form["hour"]),
     )
     try:
-        _editor(visit).save_and_fetch(entered, visit.system_ms)
+        _editor(visit).save_and_enqueue_fetch(entered, visit.system_ms)
     except FeedAddressError as error:
         return show_scheduled_feed(visit, status=422, error=str(error), entered=entered)
     return visit.redirect(FEED_PATH, "The feed is saved. It is fetched now: see below.")
@@ -64,7 +64,7 @@ def request_feed_fetch(visit: Visit) -> Reply:
     """Fetch the feed now."""
     message = "The feed is fetched now: see below."
     try:
-        _editor(visit).fetch_now(visit.system_ms)
+        _editor(visit).enqueue_full_fetch(visit.system_ms)
     except NoFeedError:
         message = _NO_FEED
     return visit.redirect(FEED_PATH, message)
@@ -99,7 +99,9 @@ def show_scheduled_feed(
     feed, last = _editor(visit).find_with_last_import()
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
-        fetches = ScheduledFeedRepository(connection, store_id).fetches(_SHOWN_FETCHES)
+        fetches = ScheduledFeedRepository(connection, store_id).newest_fetches(
+            _SHOWN_FETCHES
+        )
         imports = FileImportRepository(connection, store_id)
         rows = [
             _fetch_log_row(

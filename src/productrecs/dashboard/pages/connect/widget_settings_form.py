@@ -7,7 +7,7 @@ from typing import Final
 
 from productrecs.dashboard.page import SubmittedFields
 from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
-from productrecs.features.widgets.widget_config_update import parse_widget_config
+from productrecs.features.widgets.widget_config_update import parse_widget_config_change
 from productrecs.features.widgets.widget_settings import (
     BY_NAME,
     WIDGET_SETTINGS,
@@ -114,7 +114,7 @@ def parse_settings_form(form: SubmittedFields) -> ParsedWidgetForm:
     }
     while True:
         try:
-            return ParsedWidgetForm(parse_widget_config(body), errors)
+            return ParsedWidgetForm(parse_widget_config_change(body), errors)
         except BodyError as error:
             for problem in error.problems:
                 name = str(problem.loc[-1] if len(problem.loc) < 3 else problem.loc[2])  # noqa: PLR2004

@@ -174,7 +174,7 @@ def _live_form_values(
     """Return the live parts of the form: changes, contrast and the preview's settings."""
     store = visit.store.settings
     config = saved if draft is None else _apply_draft(saved, draft)
-    resolved = config.resolved(widget_type, store)
+    resolved = config.with_defaults(widget_type, store)
     accent = str(resolved.settings.get("accent_color") or "")
     checks = accent_contrasts(accent, str(resolved.settings["theme"])) if accent else []
     return {
@@ -218,7 +218,7 @@ def _widget_preview_page(
     look: Look | None = None,
 ) -> Reply:
     products = _sample_cards(visit)
-    resolved = config.resolved(widget_type, visit.store.settings)
+    resolved = config.with_defaults(widget_type, visit.store.settings)
     item_id = products[0]["id"] if products else ""
     if widget_type == "look" and look is None:
         look = next(reversed(visit.cached_store.looks.newest.values()), None)

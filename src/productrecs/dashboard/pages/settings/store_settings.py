@@ -22,7 +22,7 @@ from productrecs.dashboard.relevance_effect import (
     measure_effect_on_query_set,
 )
 from productrecs.features.attribution.event_purge import retention_days
-from productrecs.features.widgets.price_format import format_page_price
+from productrecs.features.widgets.price_format import format_widget_price
 from productrecs.serving.cached_store import searchable_store
 from productrecs.serving.store_deletion import delete_store_and_test_store
 from productrecs.storage.sql.storage_usage import StoredDataSize, newest_sizes
@@ -126,7 +126,7 @@ def _price_previews(
     if errors:
         return []
     settings = replace(visit.store.settings, **sent)  # type: ignore[arg-type]  # checked texts
-    return [format_page_price(settings, price) for price in _SAMPLES]
+    return [format_widget_price(settings, price) for price in _SAMPLES]
 
 
 def _is_place_time_zone(timezone: str) -> bool:

@@ -106,7 +106,7 @@ def save_chosen_webhook_events(visit: Visit) -> Reply:
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         left_out = {event for event in EVENTS if event.value not in chosen}
-        webhooks.set_left_out(endpoint.endpoint_id, left_out)
+        webhooks.set_excluded_events(endpoint.endpoint_id, left_out)
     said = "From now on, the address gets the messages that you chose."
     return _redirect_to_endpoint(visit, endpoint, said)
 
@@ -116,7 +116,7 @@ def remove_webhook_endpoint(visit: Visit) -> Reply:
     endpoint = _chosen_webhook_endpoint(visit)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
-        webhooks.remove_endpoint(endpoint.endpoint_id)
+        webhooks.remove_endpoint_with_messages(endpoint.endpoint_id)
     return visit.redirect(WEBHOOKS_PATH, "The address and its log are removed.")
 
 

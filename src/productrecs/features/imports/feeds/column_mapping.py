@@ -67,14 +67,14 @@ class ColumnMapping:
     values: Mapping[str, Mapping[str, str]]
     time_format: str | None = None  # how times are written, where not in ISO
 
-    def translate_values(self, cells: dict[str, str]) -> dict[str, str]:
+    def translate_values_in_place(self, cells: dict[str, str]) -> dict[str, str]:
         """Replace the values of `cells` by ours; return them."""
         for column, words in self.values.items():
             if column in cells:
                 cells[column] = words.get(cells[column].strip().casefold(), cells[column])
         return cells
 
-    def check_columns(self, file: BinaryIO) -> None:
+    def require_mapped_columns(self, file: BinaryIO) -> None:
         """Check that the table has every mapped column.
 
         Raises:
@@ -93,7 +93,7 @@ class ColumnMapping:
                 raise ColumnMappingError(message)
 
 
-def read_mapping(path: Path, kind: str) -> ColumnMapping:
+def read_mapping_file(path: Path, kind: str) -> ColumnMapping:
     """Return the mapping of `kind` (`items` or `orders`) from a TOML file.
 
     Raises:
@@ -110,7 +110,7 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
         message = f"{path} has no table [{kind}], such as: [{kind}] {example}"
         raise ColumnMappingError(message)
     columns = {
-        name: _read_column_names(path, kind, name, value)
+        name: _parse_column_names(path, kind, name, value)
         for name, value in table.items()
         if name not in {_VALUES, _TIME_FORMAT}
     }
@@ -121,8 +121,8 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
     return ColumnMapping(
         name=str(path),
         layout=_build_layout(kind, columns),
-        values=_read_value_translations(path, kind, table.get(_VALUES, {})),
-        time_format=_read_time_format(path, columns, table.get(_TIME_FORMAT)),
+        values=_parse_value_translations(path, kind, table.get(_VALUES, {})),
+        time_format=_parse_time_format(path, columns, table.get(_TIME_FORMAT)),
     )
 
 
@@ -152,8 +152,8 @@ def _build_layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayou
     )
 
 
-def _read_column_names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
-    _check_column(path, kind, name)
+def _parse_column_names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
+    _require_known_field(path, kind, name)
     names: Sequence[object] = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(text, str) and text.strip() for text in names):
         message = f"{path}: {name} must be the name of a column, or a list of names"
@@ -161,7 +161,7 @@ def _read_column_names(path: Path, kind: str, name: str, value: object) -> tuple
     return tuple(map(str, names))
 
 
-def _read_time_format(
+def _parse_time_format(
     path: Path, columns: Mapping[str, tuple[str, ...]], form: object
 ) -> str | None:
     if form is None:
@@ -175,13 +175,13 @@ def _read_time_format(
     raise ColumnMappingError(message)
 
 
-def _read_value_translations(
+def _parse_value_translations(
     path: Path, kind: str, parsed: object
 ) -> Mapping[str, Mapping[str, str]]:
     tables = parsed if isinstance(parsed, dict) else {"values": parsed}
     translations: dict[str, Mapping[str, str]] = {}
     for name, words in tables.items():
-        _check_column(path, kind, name)
+        _require_known_field(path, kind, name)
         if not isinstance(words, dict) or not all(
             isinstance(word, str) for word in words.values()
         ):
@@ -193,7 +193,7 @@ def _read_value_translations(
     return MappingProxyType(translations)
 
 
-def _check_column(path: Path, kind: str, name: str) -> None:
+def _require_known_field(path: Path, kind: str, name: str) -> None:
     if name not in FIELDS[kind]:
         message = (
             f"{path}: {name} is not a field of ours; the fields are "

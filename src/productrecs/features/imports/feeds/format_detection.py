@@ -102,7 +102,7 @@ _SIGNS: Final[Mapping[ItemFileFormat, tuple[CsvLayout, frozenset[str]]]] = Mappi
 _MIN_KNOWN_COLUMNS: Final = 3
 
 
-def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
+def detect_item_format(file: BinaryIO, ending: str) -> ItemFileFormat:
     """Return the format of a file: JSON by its `ending`, others by their content.
 
     Raises:
@@ -138,7 +138,7 @@ def _is_json_lines(head: bytes) -> bool:
 
 def _detect_table_format(head: bytes) -> ItemFileFormat:
     """Return the format with most known columns of a table; on a tie, the first."""
-    if woocommerce_products.columns_by_position(head) is not None:
+    if woocommerce_products.columns_by_position_of_full_export(head) is not None:
         return ItemFileFormat.WOOCOMMERCE
     known_counts = {kind: _known_column_count(head, kind) for kind in _SIGNS}
     best = max(known_counts, key=lambda kind: known_counts[kind])

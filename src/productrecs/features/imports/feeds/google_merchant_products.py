@@ -95,7 +95,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> Fe
         product=item_id,
         item_id=item_id,
         fields=_item_fields(cells),
-        variant=_variant(cells, reading),
+        variant=_offered_variant(cells, reading),
         attributes=collect_attributes(
             ((name.capitalize(), cells.get(name, "")) for name in _ATTRIBUTES), "/"
         ),
@@ -114,12 +114,12 @@ def _item_fields(cells: Mapping[str, str]) -> dict[str, Value]:
         "image_url": cells.get("image", "").strip(),
         "categories": category_levels(path),
         "category_ids": [category] if category.isdigit() else [],
-        "available_until": _expiry(cells.get("expires", "")),
+        "available_until": _parse_expiry(cells.get("expires", "")),
     }
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
-    price = _price(cells, reading)
+def _offered_variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
+    price = _current_price(cells, reading)
     cost = parse_price(cells.get("cost", ""), reading.separator)
     return OfferedVariant(
         price=None if price is None else price.amount,
@@ -131,7 +131,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant
     )
 
 
-def _price(cells: Mapping[str, str], reading: FeedReadState) -> ParsedPrice | None:
+def _current_price(cells: Mapping[str, str], reading: FeedReadState) -> ParsedPrice | None:
     price = parse_price(cells.get("price", ""), reading.separator)
     if price is not None:
         reading.add_currency(price.currency)
@@ -152,7 +152,7 @@ def _availability(text: str) -> Availability | None:
         raise InvalidOfferError(str(error)) from None
 
 
-def _expiry(text: str) -> str | None:
+def _parse_expiry(text: str) -> str | None:
     try:
         return normalise_date_or_datetime(text) if text.strip() else None
     except InvalidDateError:

@@ -91,7 +91,7 @@ _YES_NO_VALUES: Final = frozenset({"", "0", "1", "yes", "no"})  # useless for se
 _LABELS: Final = MappingProxyType({"manufacturer": "Brand", "brand": "Brand"})
 
 
-def collect_parents(
+def collect_parents_of_variations(
     read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReadState
 ) -> None:
     """Record the parent of each variation, which only the parent's row names."""
@@ -119,7 +119,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> Fe
     is_variation = product != sku
     is_disabled = cells.get("online", "").strip() == _DISABLED
     is_composed = cells.get("type", "").strip().lower() in _COMPOSED
-    sold = _variant(cells, reading)
+    sold = _offered_variant(cells, reading)
     return FeedOffer(
         row=row,
         product=product,
@@ -175,8 +175,8 @@ def _categories(cell: str) -> list[str]:
     return list(dict.fromkeys(level for path in below for level in category_levels(path)))
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
-    price = current_price(cells, reading, _to_iso_date)
+def _offered_variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
+    price = current_price(cells, reading, _us_date_to_iso)
     cost = parse_price(cells.get("cost", ""), reading.separator)
     is_counted = cells.get("counted", "1").strip() != "0"
     stock = parse_stock(cells.get("stock", "")) if is_counted else None
@@ -206,7 +206,7 @@ def _availability(cells: Mapping[str, str], stock: int | None) -> Availability |
     )
 
 
-def _to_iso_date(text: str) -> str:
+def _us_date_to_iso(text: str) -> str:
     """Return an ISO date for one such as `11/21/26`; anything else unchanged."""
     stripped = text.strip()
     slashed = _DATE.match(stripped)

@@ -132,7 +132,7 @@ class OrderExportReader:
         self.unmatched = 0  # lines without a matching product
         self.statuses = Counter[str]()  # statuses of orders that count as purchases
 
-    def order_of(self, cells: list[str]) -> OrderLevelFields:
+    def order_fields(self, cells: list[str]) -> OrderLevelFields:
         """Return the order of a row; a row without an id continues the previous order."""
         raise NotImplementedError
 
@@ -147,11 +147,11 @@ class OrderExportReader:
             UnreadableRowError: when the row is not a valid line of an order.
             NotAPurchaseError: when its order was refunded or never paid.
         """
-        self._begin_order(self.order_of(cells))
+        self._begin_order_if_new(self.order_fields(cells))
         if self._order.not_bought:
             raise NotAPurchaseError(self._order.not_bought)
         order_lines = [
-            self._to_history_line(exported_line)
+            self._match_and_merge_line(exported_line)
             for exported_line in self.exported_lines(cells)
         ]
         if not order_lines:
@@ -177,14 +177,14 @@ class OrderExportReader:
         place = self._places.get(name)
         return "" if place is None or place >= len(cells) else cells[place].strip()
 
-    def _begin_order(self, order: OrderLevelFields) -> None:
+    def _begin_order_if_new(self, order: OrderLevelFields) -> None:
         if not order.order_id or order.order_id == self._order.order_id:
             return
         self._order, self._lines = order, {}
         if order.status and not order.not_bought:
             self.statuses[order.status] += 1
 
-    def _to_history_line(self, sold: ExportedOrderLine) -> OrderHistoryLine:
+    def _match_and_merge_line(self, sold: ExportedOrderLine) -> OrderHistoryLine:
         item_id = self._item_matcher.find_item_id(sold.sku, sold.title, sold.item_id)
         if item_id is None:
             item_id = sold.item_id or sold.sku or sold.title
@@ -256,7 +256,7 @@ _OFFSET: Final = re.compile(r"^(\S+) (\S+) ([+-]\d{2}):?(\d{2})$")
 class ShopifyOrderReader(OrderExportReader):
     """Shopify orders: the first row has the order's fields; customers have e-mails."""
 
-    def order_of(self, cells: list[str]) -> OrderLevelFields:
+    def order_fields(self, cells: list[str]) -> OrderLevelFields:
         """Return the order of a row."""
         status = self.cell(cells, "paid").lower()
         not_bought = status if status in _RETURNED_STATUSES else ""
@@ -375,7 +375,7 @@ WOOCOMMERCE_ONLY: Final = CsvLayout(
 """Columns that only exports of WooCommerce have; `SKU` or `Order Date` may be anybody's."""
 
 
-def is_woocommerce_export(head: bytes) -> bool:
+def is_woocommerce_order_export(head: bytes) -> bool:
     """Return whether a file's first bytes are those of a WooCommerce order export."""
     try:
         read_header(head, WOOCOMMERCE_ONLY)
@@ -398,7 +398,7 @@ def reason_not_bought(status: str) -> str:
 class WooCommerceOrderReader(OrderExportReader):
     """WooCommerce orders in any format; customers have user ids, guests have none."""
 
-    def order_of(self, cells: list[str]) -> OrderLevelFields:
+    def order_fields(self, cells: list[str]) -> OrderLevelFields:
         """Return the order of a row."""
         customer = self.cell(cells, "customer")
         status = self.cell(cells, "status")
@@ -417,7 +417,7 @@ class WooCommerceOrderReader(OrderExportReader):
             NotAPurchaseError: when everything in it was refunded.
             UnreadableRowError: when its lines cannot be read.
         """
-        cells_of_lines = list(self._lines_of_row(cells))
+        cells_of_lines = list(self._line_cells_of_row(cells))
         bought = [
             cells_of_line
             for cells_of_line in cells_of_lines
@@ -428,25 +428,25 @@ class WooCommerceOrderReader(OrderExportReader):
             raise NotAPurchaseError(reason)
         return [_exported_line_with_unit_price(cells_of_line) for cells_of_line in bought]
 
-    def _lines_of_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+    def _line_cells_of_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         """Yield each line's fields, by our names."""
         if "lines" in self._places:
             yield from _parse_line_items(self.cell(cells, "lines"))
         elif "products" in self._places:
-            yield from _parse_product_list(self.cell(cells, "products"))
+            yield from _parse_quantity_and_title_list(self.cell(cells, "products"))
         elif self._places.keys() & {"line1", "title1"}:
-            yield from self._lines_in_columns(cells)
+            yield from self._line_cells_in_columns(cells)
         else:
-            yield from self._single_line(cells)
+            yield from self._cells_of_single_line(cells)
 
-    def _lines_in_columns(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+    def _line_cells_in_columns(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         for number in range(1, _MAX_LINES + 1):
             if text := self.cell(cells, f"line{number}"):
                 yield from _parse_line_items(text)
             elif self.cell(cells, f"title{number}"):
                 yield {part: self.cell(cells, f"{part}{number}") for part in _LINE_COLUMNS}
 
-    def _single_line(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+    def _cells_of_single_line(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         names = ("sku", "title", "price", "total", "refunded")
         fields = {name: self.cell(cells, name) for name in names}
         fields["id"] = self.cell(cells, "item")
@@ -537,7 +537,7 @@ def _to_line_without_refunds(facts: Mapping[str, str]) -> Mapping[str, str]:
     )
 
 
-def _parse_product_list(text: str) -> Iterator[Mapping[str, str]]:
+def _parse_quantity_and_title_list(text: str) -> Iterator[Mapping[str, str]]:
     """Yield the lines of a cell such as `2\u00d7 Tent, 1\u00d7 Rope - Red`."""
     for part in _NEXT.split(html.unescape(text)) if text else ():
         match = _QUANTITY_AND_TITLE.fullmatch(part.strip())

@@ -32,7 +32,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     FeedOffer,
     FeedProduct,
     RejectedRow,
-    group_by_product,
+    merge_offers_by_product,
 )
 from productrecs.features.imports.feeds.value_parsing import InvalidOfferError
 from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed_items
@@ -78,7 +78,7 @@ PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFileFormat]] = MappingProxyType
             magento_products.read_offer,
             magento_products.PROVIDED_FIELDS,
             "name",
-            magento_products.collect_parents,
+            magento_products.collect_parents_of_variations,
         ),
         ItemFileFormat.GOOGLE: PlatformFileFormat(
             google_merchant_products.LAYOUT,
@@ -124,7 +124,9 @@ def read_provided_fields_and_products(
             for name, columns in platform.provided_fields.items()
             if csv_format.columns.keys() & set(columns)
         )
-    return provided, group_by_product(_offers(rows, platform, reading), size, folder)
+    return provided, merge_offers_by_product(
+        _read_offers_or_reject(rows, platform, reading), size, folder
+    )
 
 
 def _inspect_product_table(
@@ -134,7 +136,7 @@ def _inspect_product_table(
     if kind is not ItemFileFormat.WOOCOMMERCE:
         return csv_format
     if not csv_format.columns.keys() >= {"name", "regular_price"}:
-        columns = woocommerce_products.columns_by_position(read_head(file))
+        columns = woocommerce_products.columns_by_position_of_full_export(read_head(file))
         if columns is not None:
             return replace(
                 csv_format, columns=MappingProxyType({**csv_format.columns, **columns})
@@ -152,7 +154,7 @@ def _note_unused_and_missing_columns(
     file: BinaryIO, csv_format: CsvFormat, kind: ItemFileFormat, reading: FeedReadState
 ) -> None:
     """Record unused columns, and what missing columns mean."""
-    note_unused_columns(file, csv_format, reading)
+    note_column_titles_and_unused(file, csv_format, reading)
     reading.is_untitled = PLATFORMS[kind].title not in csv_format.columns
     if kind is not ItemFileFormat.WOOCOMMERCE:
         return
@@ -170,7 +172,7 @@ def _note_unused_and_missing_columns(
         )
 
 
-def note_unused_columns(
+def note_column_titles_and_unused(
     file: BinaryIO, csv_format: CsvFormat, reading: FeedReadState
 ) -> None:
     """Record the unused columns of a table."""
@@ -189,7 +191,7 @@ def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
             yield row
 
 
-def _offers(
+def _read_offers_or_reject(
     rows: Iterator[_Row], platform: PlatformFileFormat, reading: FeedReadState
 ) -> Iterator[FeedOffer | RejectedRow]:
     for number, cells in rows:
@@ -206,7 +208,7 @@ def _table_rows(file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes) -> Ite
     for number, cells in read_rows(file, csv_format, on_bytes):
         if isinstance(cells, BrokenRow):
             yield number, RejectedRow(number, cells.message)
-        elif not _is_unicode(cells):
+        elif not _is_encodable(cells):
             yield number, RejectedRow(number, "it has characters that are not text")
         else:
             yield (
@@ -244,7 +246,7 @@ def _xml_rows(file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes) -> Iter
         )
 
 
-def _is_unicode(cells: list[str]) -> bool:
+def _is_encodable(cells: list[str]) -> bool:
     try:
         "".join(cells).encode()
     except UnicodeEncodeError:

@@ -259,8 +259,8 @@ def current_price(
     if sale is None:
         return regular
     try:
-        sale_start = _checked_time(as_iso(cells.get("sale_from", "")))
-        sale_end = _checked_time(as_iso(cells.get("sale_to", "")))
+        sale_start = _parse_sale_time(as_iso(cells.get("sale_from", "")))
+        sale_end = _parse_sale_time(as_iso(cells.get("sale_to", "")))
     except InvalidDateError as error:
         reading.add_unreadable_date(str(error))
         return sale if regular is None else regular
@@ -272,7 +272,7 @@ def current_price(
     return with_regular_price(sale, regular)
 
 
-def _checked_time(text: str) -> str | None:
+def _parse_sale_time(text: str) -> str | None:
     """Return a date or a time, normalised; None for a blank.
 
     Raises:
@@ -292,7 +292,7 @@ PARTITION_BYTES: Final = 8 << 20
 _MAX_PARTITIONS: Final = 256
 
 
-def group_by_product(
+def merge_offers_by_product(
     offers: Iterable[FeedOffer | RejectedRow], file_bytes: int, folder: Path
 ) -> Iterator[FeedProduct | RejectedRow]:
     """Yield the products of the offers; for a small file in order of appearance.
@@ -302,7 +302,7 @@ def group_by_product(
     """
     partitions = min(file_bytes // PARTITION_BYTES + 1, _MAX_PARTITIONS)
     if partitions == 1:
-        yield from _merge_offers(offers)
+        yield from _merge_offers_in_memory(offers)
         return
     with contextlib.ExitStack() as stack:
         files: list[BinaryIO] = [
@@ -317,13 +317,13 @@ def group_by_product(
             files[partition].write(msgspec.json.encode(offer) + b"\n")
         for file in files:
             file.seek(0)
-            yield from _merge_offers(
+            yield from _merge_offers_in_memory(
                 msgspec.json.decode(line, type=FeedOffer) for line in file
             )
             file.close()
 
 
-def _merge_offers(
+def _merge_offers_in_memory(
     offers: Iterable[FeedOffer | RejectedRow],
 ) -> Iterator[FeedProduct | RejectedRow]:
     products: dict[str, FeedProduct] = {}

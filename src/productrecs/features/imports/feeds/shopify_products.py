@@ -111,7 +111,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> Fe
         is_main=bool(title),  # only the first row of a handle has a title
         is_hidden=_is_hidden(cells),
         fields=fields,
-        variant=_variant(cells, reading),
+        variant=_offered_variant(cells, reading),
         attributes=_note_options_and_collect_attributes(
             cells, reading, is_main=bool(title)
         ),
@@ -138,7 +138,9 @@ def _note_options_and_collect_attributes(
     return collect_attributes(attributes, ";")
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant | None:
+def _offered_variant(
+    cells: Mapping[str, str], reading: FeedReadState
+) -> OfferedVariant | None:
     """Return what a row sells; None when the row only adds a picture."""
     if not any(cells.get(name, "").strip() for name in ("price", "sku", "option")):
         return None

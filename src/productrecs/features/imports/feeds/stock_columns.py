@@ -47,7 +47,7 @@ def with_stock_column_by_values(file: BinaryIO, csv_format: CsvFormat) -> CsvFor
         return csv_format
     name = "availability" if "availability" in columns else "stock_qty"
     place = columns.pop(name)
-    values = list(_column_values(file, csv_format, place))
+    values = list(_sampled_column_values(file, csv_format, place))
     numbers = [number for number in map(_parse_number, values) if number is not None]
     if name == "availability" and any(number > 1 for number in numbers):
         name = "stock_qty" if len(numbers) == len(values) else name
@@ -65,7 +65,9 @@ def translate_availability(cell: str) -> str:
     return _AVAILABILITIES.get(simplify_column_name(cell), cell)
 
 
-def _column_values(file: BinaryIO, csv_format: CsvFormat, place: int) -> Iterator[str]:
+def _sampled_column_values(
+    file: BinaryIO, csv_format: CsvFormat, place: int
+) -> Iterator[str]:
     """Yield what the first rows have in a column."""
     for _, cells in itertools.islice(read_rows(file, csv_format), _SAMPLED_ROWS):
         if isinstance(cells, BrokenRow) or place >= len(cells):

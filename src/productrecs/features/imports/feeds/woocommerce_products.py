@@ -333,7 +333,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> Fe
         raise InvalidOfferError(message)
     kind = _kind(cells)
     is_hidden = _is_hidden(cells)
-    sold = _variant(cells, reading)
+    sold = _offered_variant(cells, reading)
     has_variants = kind.startswith("variable")
     if kind == "grouped":
         sold = _variant_of_grouped_product(cells, sold, reading)
@@ -395,14 +395,14 @@ def names_products(columns: Container[str]) -> bool:
     return "id" in columns or "sku" in columns
 
 
-def columns_by_position(head: bytes) -> Mapping[str, int] | None:
+def columns_by_position_of_full_export(head: bytes) -> Mapping[str, int] | None:
     """Map the columns of a full export in another language by their order, or None.
 
     An export names its columns in the language of the person who made it, but always in
     the same order, and some words and units are the same in all languages. `head` is
     the beginning of the file.
     """
-    names, first = _first_rows(head)
+    names, first = _header_and_first_row(head)
     kind = first[1].split(",")[0].strip() if len(first) > 1 else ""
     visible_columns = [index for index, cell in enumerate(first) if cell in _VISIBILITY]
     weights = [index for index, name in enumerate(names) if _WEIGHT.search(name)]
@@ -420,7 +420,7 @@ def columns_by_position(head: bytes) -> Mapping[str, int] | None:
     )
 
 
-def _first_rows(head: bytes) -> tuple[list[str], list[str]]:
+def _header_and_first_row(head: bytes) -> tuple[list[str], list[str]]:
     """Return the header and the row below it, empty if there is none."""
     try:
         header = read_header(head, LAYOUT)
@@ -448,7 +448,7 @@ def _item_fields(
     }
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
+def _offered_variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
     price = current_price(cells, reading, parse=parse_woocommerce_price)
     cost = parse_woocommerce_price(cells.get("cost", ""), reading)
     return OfferedVariant(

@@ -122,7 +122,7 @@ class FeedDownloader:
             is_same_host = (target.scheme, target.origin) == (first.scheme, first.origin)
             header = request.header if is_same_host else ""
             with connect(target, until) as connection:
-                _send(connection, target, request, header)
+                _send_conditional_request(connection, target, request, header)
                 with connection.getresponse() as response:
                     location = response.getheader("location")
                     if response.status not in _REDIRECTS or not location:
@@ -169,7 +169,7 @@ class FeedDownloader:
         )
 
 
-def _send(
+def _send_conditional_request(
     connection: http.client.HTTPConnection,
     target: OutboundTarget,
     request: FeedRequest,

@@ -12,7 +12,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     INTERVALS,
     FeedAddressError,
     ScheduledFeed,
-    parse_feed_address,
+    parse_feed_url_and_header,
 )
 from productrecs.records.uploads.file_import import (
     IMPORT_JOB,
@@ -60,13 +60,13 @@ class ScheduledFeedEditor:
             repository = ScheduledFeedRepository(connection, self.store_id)
             return repository.find_with_last_import()
 
-    def save_and_fetch(self, form: ScheduledFeedForm, now_ms: int) -> None:
+    def save_and_enqueue_fetch(self, form: ScheduledFeedForm, now_ms: int) -> None:
         """Store the feed, and fetch it at once.
 
         Raises:
             FeedAddressError: when what was entered is not valid.
         """
-        url, header = parse_feed_address(form.url, form.header, self.trusted)
+        url, header = parse_feed_url_and_header(form.url, form.header, self.trusted)
         if form.every_minutes not in INTERVALS:
             message = f"Choose how often: {', '.join(map(str, INTERVALS))} minutes."
             raise FeedAddressError(message)
@@ -85,9 +85,9 @@ class ScheduledFeedEditor:
         )
         if before is not None and before.url == url:
             feed = replace(feed, choices=before.choices)
-        self._store_or_delete_feed(feed)
+        self._replace_feed_and_enqueue_fetch(feed)
 
-    def fetch_now(self, now_ms: int) -> None:
+    def enqueue_full_fetch(self, now_ms: int) -> None:
         """Fetch the feed again, also if its file has not changed.
 
         Raises:
@@ -96,7 +96,7 @@ class ScheduledFeedEditor:
         feed, _ = self.find_with_last_import()
         if feed is None:
             raise _no_feed_error()
-        self._store_or_delete_feed(
+        self._replace_feed_and_enqueue_fetch(
             replace(feed, next_ms=now_ms, etag=None, modified=None, digest=None),
             discards=False,
         )
@@ -110,15 +110,15 @@ class ScheduledFeedEditor:
         feed, _ = self.find_with_last_import()
         if feed is None:
             raise _no_feed_error()
-        self._store_or_delete_feed(None)
+        self._replace_feed_and_enqueue_fetch(None)
 
-    def import_waiting_file(self) -> None:
+    def enqueue_import_of_waiting_file(self) -> None:
         """Import the file that waits for a yes.
 
         Raises:
             NoFeedError: when none waits.
         """
-        waiting = self._waiting_import()
+        waiting = self._require_waiting_import()
         with self.database.transaction() as transaction:
             imports = FileImportRepository(transaction, self.store_id)
             if imports.change_status(
@@ -135,14 +135,14 @@ class ScheduledFeedEditor:
         Raises:
             NoFeedError: when none waits.
         """
-        waiting = self._waiting_import()
+        waiting = self._require_waiting_import()
         with self.database.transaction() as transaction:
             FileImportRepository(transaction, self.store_id).delete_checked(
                 waiting.import_id
             )
         self.uploads.remove(waiting.import_id)
 
-    def _waiting_import(self) -> FileImport:
+    def _require_waiting_import(self) -> FileImport:
         _, last = self.find_with_last_import()
         if last is None or last.status is not ImportStatus.CHECKED:
             message = "no file of the feed waits for a yes"
@@ -152,7 +152,7 @@ class ScheduledFeedEditor:
             raise NoFeedError(message)
         return last
 
-    def _store_or_delete_feed(
+    def _replace_feed_and_enqueue_fetch(
         self, feed: ScheduledFeed | None, *, discards: bool = True
     ) -> None:
         """Store the feed, or none; a file of the former one no longer waits."""

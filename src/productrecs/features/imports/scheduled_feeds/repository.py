@@ -76,7 +76,7 @@ class ScheduledFeedRepository(StoreScopedRepository):
             choices=json.dumps(asdict(choices)),
         )
 
-    def record_fetch(
+    def record_fetch_unless_changed(
         self, before: ScheduledFeed, after: ScheduledFeed, fetch: ScheduledFeedFetch
     ) -> bool:
         """Store the feed after a fetch, and log it.
@@ -109,7 +109,7 @@ class ScheduledFeedRepository(StoreScopedRepository):
         )
         return True
 
-    def fetches(self, limit: int) -> list[ScheduledFeedFetch]:
+    def newest_fetches(self, limit: int) -> list[ScheduledFeedFetch]:
         """Return the last fetches, newest first."""
         query = (
             sa.select(scheduled_feed_fetches)

@@ -122,7 +122,7 @@ class ScheduledFeedFetch:
     import_id: str | None = None
 
 
-def parse_feed_address(
+def parse_feed_url_and_header(
     text: str, header: str, trusted: Collection[str] = ()
 ) -> tuple[str, str]:
     """Return a feed's URL without a user, and its secret header; empty for none.

@@ -114,7 +114,7 @@ def _count_column(call: MailEngagement) -> str:
 class MailSlotCountRepository(StoreScopedRepository):
     """One store's counts, inside one transaction; only reads."""
 
-    def recent_by_slot(self, now_ms: int) -> dict[str, MailSlotCounts]:
+    def recent_counts_by_slot(self, now_ms: int) -> dict[str, MailSlotCounts]:
         """Return the counts of each slot in the last 30 days."""
         columns = mail_days.c
         sums = (

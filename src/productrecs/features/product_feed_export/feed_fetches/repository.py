@@ -54,7 +54,7 @@ class ExportedFeedFetchRepository(StoreScopedRepository):
         )
         self._delete_rows(feed_fetches, feed_fetches.c.day <= day - FETCH_DAYS)
 
-    def recent_by_feed(self, now_ms: int) -> dict[FeedFormat, ExportedFeedFetches]:
+    def recent_fetches_by_feed(self, now_ms: int) -> dict[FeedFormat, ExportedFeedFetches]:
         """Return the fetches of each feed that was fetched in the last 30 days."""
         columns = feed_fetches.c
         query = sa.select(feed_fetches).where(

@@ -21,7 +21,7 @@ from productrecs.engines.array_types_and_sorting import Floats, Ints
 from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
     EvaluationCase,
-    mean_with_interval,
+    mean_with_bootstrap_interval,
     replay_mix_lists,
 )
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
@@ -62,7 +62,9 @@ class _ReplayedListOutcomes(NamedTuple):
     shown_margin: float  # the mean of all products shown
 
 
-def replay_earning_weights(database: Database, store: Store, now_ms: int) -> None:
+def replay_earning_weights_and_store_result(
+    database: Database, store: Store, now_ms: int
+) -> None:
     """Replay a store's past orders at each weight, and store the result.
 
     Stock is left out: its past is not known. It trains on the earlier part of the store's
@@ -95,7 +97,7 @@ def replay_earning_weights(database: Database, store: Store, now_ms: int) -> Non
             for weight in WEIGHTS
         ]
         result["rows"] = [
-            _replay_row(weight, outcomes_of_weight, outcomes[0], groups)
+            _replay_report_row(weight, outcomes_of_weight, outcomes[0], groups)
             for weight, outcomes_of_weight in zip(WEIGHTS, outcomes, strict=True)
         ]
     with database.transaction() as transaction:
@@ -162,13 +164,13 @@ def _replay_outcomes(
     )
 
 
-def _replay_row(
+def _replay_report_row(
     weight: float,
     outcomes: _ReplayedListOutcomes,
     without_weight: _ReplayedListOutcomes,
     groups: Ints,
 ) -> list[float]:
-    change = mean_with_interval(outcomes.hits - without_weight.hits, groups)
+    change = mean_with_bootstrap_interval(outcomes.hits - without_weight.hits, groups)
     return [
         weight,
         float(outcomes.hits.mean()),

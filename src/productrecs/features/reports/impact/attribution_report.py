@@ -122,14 +122,14 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
         repository = AttributionReportRepository(connection, store.store_id)
         backlog, currency = repository.backlog(), store.settings.currency
         groups = _read_group_impacts(repository, period, by, currency)
-        reach = repository.shopper_reach(period, ())[()]
+        reach = repository.shopper_reach_and_total(period, ())[()]
         figures = [*_reach_figures(reach)]
-        figures += _attribution_figures(groups, repository.totals(period), currency)
-        earlier = _period_before(period)
+        figures += _attribution_figures(groups, repository.period_totals(period), currency)
+        earlier = _preceding_period(period)
         if earlier is not None:
             before = _read_group_impacts(repository, earlier, by, currency)
-            figures += _previous_figures(
-                _attribution_figures(before, repository.totals(earlier), currency)
+            figures += _to_before_figures(
+                _attribution_figures(before, repository.period_totals(earlier), currency)
             )
     rows = tuple(
         _impact_row(impact) for impact in _sort_impacts(groups, by)[: period.limit]
@@ -167,7 +167,7 @@ def _read_group_impacts(
     )
 
 
-def _period_before(period: ReportQuery) -> ReportQuery | None:
+def _preceding_period(period: ReportQuery) -> ReportQuery | None:
     """Return the period of the same length right before `period`."""
     first, last = (date.fromisoformat(day) for day in (period.first_day, period.last_day))
     days = (last - first).days + 1
@@ -180,7 +180,7 @@ def _period_before(period: ReportQuery) -> ReportQuery | None:
     )
 
 
-def _previous_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
+def _to_before_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
     """Yield the same figures for the preceding days, for comparison."""
     for figure in figures:
         definition = figure.definition

@@ -155,7 +155,7 @@ class AttributionReportRepository(StoreScopedRepository):
         rows = self._connection.execute(query.group_by(*groups))
         return {tuple(row[:-2]): (int(row[-2] or 0), int(row[-1] or 0)) for row in rows}
 
-    def shopper_reach(
+    def shopper_reach_and_total(
         self, period: ReportQuery, by: Sequence[str]
     ) -> dict[Key, ShopperReach]:
         """Return the distinct shoppers, by day, widget or source; the total at ().
@@ -190,7 +190,7 @@ class AttributionReportRepository(StoreScopedRepository):
             tuple(row[: len(groups)]): _to_group_totals(row[len(groups) :]) for row in rows
         }
 
-    def totals(self, period: ReportQuery) -> list[PeriodTotals]:
+    def period_totals(self, period: ReportQuery) -> list[PeriodTotals]:
         """Return the sums of all live carts and sales, by currency."""
         names = PeriodTotals._fields[1:]
         sums = [sa.func.sum(outcome_days.c[name]) for name in names]
@@ -221,10 +221,10 @@ class AttributionReportRepository(StoreScopedRepository):
             sa.select(
                 outcome.look.label("look"),
                 outcome.item.label("item"),
-                _sum(~is_sale, 1),
-                _sum(is_sale & (outcome.units > 0), 1),
-                _sum(is_sale, outcome.value),
-                _sum(is_sale & outcome.clicked, outcome.value),
+                _sum_where(~is_sale, 1),
+                _sum_where(is_sale & (outcome.units > 0), 1),
+                _sum_where(is_sale, outcome.value),
+                _sum_where(is_sale & outcome.clicked, outcome.value),
             )
             .where(
                 outcome.store_id == self._store_id,
@@ -305,13 +305,13 @@ class AttributionReportRepository(StoreScopedRepository):
             (outcome.kind == _SALE) & (outcome.units > 0),
         )
         sums = (
-            _sum(~is_sale, 1),
-            _sum(~is_sale & outcome.clicked, 1),
-            _sum(is_line, 1),
-            _sum(is_line & outcome.clicked, 1),
-            _sum(is_sale, outcome.units),
-            _sum(is_sale, outcome.value),
-            _sum(is_sale & outcome.clicked, outcome.value),
+            _sum_where(~is_sale, 1),
+            _sum_where(~is_sale & outcome.clicked, 1),
+            _sum_where(is_line, 1),
+            _sum_where(is_line & outcome.clicked, 1),
+            _sum_where(is_sale, outcome.units),
+            _sum_where(is_sale, outcome.value),
+            _sum_where(is_sale & outcome.clicked, outcome.value),
         )
         labels = zip(sums, _ITEM_SUMS, strict=True)
         return (
@@ -326,7 +326,7 @@ class AttributionReportRepository(StoreScopedRepository):
             .group_by(outcome.item)
         )
 
-    def newest_sales(self, period: ReportQuery) -> list[AttributedSale]:
+    def newest_attributed_sales(self, period: ReportQuery) -> list[AttributedSale]:
         """Return the newest attributed sales of a period, newest first."""
         orders = order_ids_of_lines(self._store_id)
         item = items_of_store("item_id", "title", store_id=self._store_id)
@@ -361,7 +361,7 @@ class AttributionReportRepository(StoreScopedRepository):
         return [AttributedSale._make(row) for row in self._connection.execute(query)]
 
 
-def _sum(condition: sa.ColumnElement[bool], column: Any) -> sa.ColumnElement[Any]:
+def _sum_where(condition: sa.ColumnElement[bool], column: Any) -> sa.ColumnElement[Any]:
     """Return the sum of an expression over the rows for which `condition` holds."""
     return sa.func.sum(sa.case((condition, column), else_=0))
 

@@ -41,12 +41,12 @@ def attributed_sales_report(
     """Return the newest attributed sales: the orders behind the figures."""
     with database.reading() as connection:
         repository = AttributionReportRepository(connection, store.store_id)
-        sales, backlog = repository.newest_sales(period), repository.backlog()
+        sales, backlog = repository.newest_attributed_sales(period), repository.backlog()
     return Report(
         name="credited-sales",
         title=f"Sales after recommendations, {period.first_day} to {period.last_day}",
         columns=_SALE_COLUMNS,
-        rows=tuple(_sale_row(sale, store.settings.currency) for sale in sales),
+        rows=tuple(_attributed_sale_row(sale, store.settings.currency) for sale in sales),
         notes=(RULE, *attribution_notes(0, backlog)),
     )
 
@@ -94,7 +94,7 @@ def attributed_items_report(
         title=f"Products sold after recommendations, {period.first_day} to "
         f"{period.last_day}",
         columns=_ITEM_COLUMNS,
-        rows=tuple(_item_row(item, own_currency) for item in attributed),
+        rows=tuple(_attributed_item_row(item, own_currency) for item in attributed),
         notes=(RULE, *attribution_notes(0, backlog)),
     )
 
@@ -115,7 +115,9 @@ _ITEM_COLUMNS: Final = (
 )
 
 
-def _item_row(item: AttributedItemSums, currency: str) -> tuple[ReportValue, ...]:
+def _attributed_item_row(
+    item: AttributedItemSums, currency: str
+) -> tuple[ReportValue, ...]:
     return (
         item.item_id,
         item.title,
@@ -127,7 +129,7 @@ def _item_row(item: AttributedItemSums, currency: str) -> tuple[ReportValue, ...
     )
 
 
-def _sale_row(sale: AttributedSale, currency: str) -> tuple[ReportValue, ...]:
+def _attributed_sale_row(sale: AttributedSale, currency: str) -> tuple[ReportValue, ...]:
     return (
         iso(sale.ts),
         sale.order_id,
@@ -202,7 +204,9 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
         repository = AttributionReportRepository(connection, store.store_id)
         touchpoints = repository.touchpoint_counts(period, by)
         credited = repository.attributed_totals(period, by)
-        reach = repository.shopper_reach(period, [name for name in by if name != _POSITION])
+        reach = repository.shopper_reach_and_total(
+            period, [name for name in by if name != _POSITION]
+        )
         backlog = repository.backlog()
     groups = join_touchpoints_and_totals(touchpoints, credited, own_currency)
     groups_in_currency = [group for group in groups if group.currency == own_currency]

@@ -214,7 +214,7 @@ class TrackingIssueRepository(StoreScopedRepository):
     def _sold_lines(self) -> SoldLineRepository:
         return SoldLineRepository(self._connection, self._store_id)
 
-    def was_shown_to(self, buyer: RecentBuyer) -> bool:
+    def has_impressions_under_buying_id(self, buyer: RecentBuyer) -> bool:
         """Return whether a recommendation was shown to the id that the buyer used."""
         shopper_ids = {buyer.shopper, buyer.person}
         return buyer.shopper in self._shoppers_shown_to(

@@ -62,7 +62,11 @@ def find_tracking_issues(
         touchpoints, lines = repository.touchpoints(), repository.newest_lines(since_ms)
         health = TrackingHealthRepository(connection, store.store_id)
         buyers = _newest_buyers(lines, health.first_touchpoint_ms() or 0)
-        unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
+        unmatched = [
+            buyer
+            for buyer in buyers
+            if not repository.has_impressions_under_buying_id(buyer)
+        ]
         other_ids = [
             repository.other_shopper_ids_with_impressions(buyer) for buyer in unmatched
         ]
@@ -73,7 +77,7 @@ def find_tracking_issues(
         refused = dict(health.refused_identity_counts(now_ms - DAY_MS))
     issues = list(_identity_issues(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)
-    issues += _order_issues(len(lines), without_name)
+    issues += _orders_without_shopper_issues(len(lines), without_name)
     issues += _touchpoint_issues(touchpoints)
     issues += _unknown_product_issues(products)
     issues += _invented_record_issues(store, shares, now_ms)
@@ -153,7 +157,9 @@ def _short(name: str) -> str:
     return f"{name[:4]}..." if len(name) > len("s_12") else name
 
 
-def _order_issues(lines: int, without_name: int) -> Iterator[TrackingIssue]:
+def _orders_without_shopper_issues(
+    lines: int, without_name: int
+) -> Iterator[TrackingIssue]:
     if lines >= MIN_RECORDS and without_name > ANONYMOUS_SHARE * lines:
         message = (
             f"{round(100 * without_name / lines)} % of the bought order lines name no "

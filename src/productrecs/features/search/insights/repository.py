@@ -111,7 +111,7 @@ class SearchFigureRepository(StoreScopedRepository):
         super().__init__(connection, store_id)
         self._period = (store_id, *days)
 
-    def counts(self) -> dict[str, QuerySearchCount]:
+    def search_counts_by_intent(self) -> dict[str, QuerySearchCount]:
         """Return the searches by intent."""
         counts = {
             row[0]: QuerySearchCount._make(row[1:])
@@ -123,7 +123,7 @@ class SearchFigureRepository(StoreScopedRepository):
             counts[intent] = count._replace(searchers=searchers)
         return counts
 
-    def clicks(self) -> dict[str, QueryClicks]:
+    def clicks_by_intent(self) -> dict[str, QueryClicks]:
         """Return the clicks by intent, including clicks on photo results."""
         rows = self._raw.all(_CLICKS, self._period)
         return {row[0]: QueryClicks._make(row[1:]) for row in rows}

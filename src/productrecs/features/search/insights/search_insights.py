@@ -105,7 +105,7 @@ class SearchInsights:
     backlog: UnattributedRecordCount  # records whose clicks and sales are not counted yet
 
 
-def searchers_who_clicked(days: Sequence[DailyIntentSearches]) -> list[int]:
+def count_searchers_who_clicked(days: Sequence[DailyIntentSearches]) -> list[int]:
     """Return how many of each day's searchers clicked, in the same order.
 
     A shopper with a search counts if the same shopper clicked. Each search without a
@@ -166,13 +166,14 @@ def search_insights_by_list(
         repository = SearchFigureRepository(connection, store.store_id, days)
         figures = _read_figures(repository, store.settings.currency)
         intents_by_filter = {
-            query_filter: figures.intents_of(query_filter) for query_filter in query_filters
+            query_filter: figures.listed_intents(query_filter)
+            for query_filter in query_filters
         }
         listed_by_filter = {
             query_filter: figures.most_frequent(limit, intents_by_filter[query_filter])
             for query_filter in query_filters
         }
-        texts = figures.read_spellings(
+        texts = figures.read_latest_spellings(
             repository, {*chain.from_iterable(listed_by_filter.values())}
         )
         backlog = repository.backlog()
@@ -183,7 +184,7 @@ def search_insights_by_list(
             image_searches=figures.image_searches,
             image_clicks=figures.image_clicks,
             queries=[
-                figures.insight(intent, texts[intent])
+                figures.query_insight(intent, texts[intent])
                 for intent in listed_by_filter[query_filter]
             ],
             omitted=max(0, len(intents_by_filter[query_filter]) - limit),
@@ -194,12 +195,12 @@ def search_insights_by_list(
 
 
 def _read_figures(repository: SearchFigureRepository, currency: str) -> "_FiguresByIntent":
-    counts, clicks = repository.counts(), repository.clicks()
+    counts, clicks = repository.search_counts_by_intent(), repository.clicks_by_intent()
     observed = repository.daily_intent_searches()
     image_searches = counts.pop(PHOTO_SEARCHES, _NO_COUNT).searches
     image_clicks = clicks.pop(PHOTO_SEARCHES, _NO_CLICKS).clicks
     searchers_clicked = Counter[str]()
-    for day, count in zip(observed, searchers_who_clicked(observed), strict=True):
+    for day, count in zip(observed, count_searchers_who_clicked(observed), strict=True):
         searchers_clicked[day.intent] += count
     sales = repository.attributed_sales(currency)
     return _FiguresByIntent(
@@ -224,7 +225,7 @@ class _FiguresByIntent:
         intents = self.counts.keys() | self.clicks.keys() | self.sales.keys()
         return intents - {OTHER_INTENTS}
 
-    def intents_of(self, query_filter: ListedQueries) -> Collection[str]:
+    def listed_intents(self, query_filter: ListedQueries) -> Collection[str]:
         """Return the intents that belong on a list."""
         if query_filter is ListedQueries.ALL:
             return self.intents
@@ -256,7 +257,7 @@ class _FiguresByIntent:
         count = self.counts.get(intent, _NO_COUNT)
         return -count.searches, -self._clicks_of(intent).clicks, intent
 
-    def read_spellings(
+    def read_latest_spellings(
         self, repository: SearchFigureRepository, intents: Collection[str]
     ) -> dict[str, str]:
         """Return the latest spelling of intents: of a search, or else of a click."""
@@ -270,7 +271,7 @@ class _FiguresByIntent:
         spellings |= repository.clicked_texts(days)
         return {intent: spellings.get(intent) or intent for intent in intents}
 
-    def insight(self, intent: str, text: str) -> QueryInsight:
+    def query_insight(self, intent: str, text: str) -> QueryInsight:
         """Return the figures of one intent."""
         return _to_query_insight(
             text,

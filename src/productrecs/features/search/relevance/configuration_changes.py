@@ -77,7 +77,7 @@ def search_settings(store: Store) -> dict[str, Any]:
     return {name: getattr(store.settings, name) for name in SEARCH_SETTINGS}
 
 
-def changes_since(
+def configuration_changes_since(
     database: Database,
     store: Store,
     last: StoredMeasure,

@@ -66,7 +66,7 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Que
     # Read before the transaction: a long log would let events wait.
     with database.reading() as connection:
         figures = SearchFigureRepository(connection, store.store_id, days)
-        counts = figures.counts()
+        counts = figures.search_counts_by_intent()
         stored = RelevanceRepository(connection, store.store_id).queries()
         present = {query.intent: query for query in stored}
         sampled = _sample_queries(counts, present, f"{store.store_id} {days[0]}")
@@ -129,7 +129,9 @@ def _sample_queries(
     }
 
 
-def add_query(database: Database, store: Store, text: str, now_ms: int) -> QuerySetEntry:
+def add_query_by_hand(
+    database: Database, store: Store, text: str, now_ms: int
+) -> QuerySetEntry:
     """Add a query by hand; return it. A removed one comes back.
 
     Raises:
@@ -142,7 +144,9 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> Query
         raise QuerySetError(message)
     days = (first_log_day(store, now_ms), "9999-12-31")
     with database.reading() as connection:
-        counts = SearchFigureRepository(connection, store.store_id, days).counts()
+        counts = SearchFigureRepository(
+            connection, store.store_id, days
+        ).search_counts_by_intent()
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         present = {set_query.intent: set_query for set_query in repository.queries()}
@@ -183,7 +187,7 @@ def remove_query(database: Database, store: Store, text: str, now_ms: int) -> bo
     return True
 
 
-def store_or_delete_judgement(
+def store_or_delete_hand_judgement(
     database: Database,
     store: Store,
     text: str,
@@ -202,4 +206,4 @@ def store_or_delete_judgement(
         if known is None:
             message = "this query is not in the set; add it first"
             raise QuerySetError(message)
-        repository.store_or_delete_judgement(known.intent, item, grade, now_ms)
+        repository.store_or_delete_hand_judgement(known.intent, item, grade, now_ms)

@@ -106,7 +106,7 @@ def is_empty(results: QueryResults) -> bool:
     return not results.items and results.address is None
 
 
-def restrict_to_common_queries(
+def restrict_to_commonly_judged_queries(
     first: RelevanceMeasure, second: RelevanceMeasure
 ) -> tuple[RelevanceMeasure, RelevanceMeasure]:
     """Return both measures of the queries that have an NDCG in both."""
@@ -128,7 +128,7 @@ class _NdcgCalculator:
     groups: CatalogVariantGroups  # the variants that count once
 
     @classmethod
-    def of(cls, searchable: SearchableStore, now_ms: int) -> Self:
+    def of_searchable(cls, searchable: SearchableStore, now_ms: int) -> Self:
         """Return the calculator of a configuration."""
         # Rules do not count: they are what is measured.
         hides_sold_out = searchable.sold_out == "hidden"
@@ -184,7 +184,11 @@ def measure_relevance(
         BrokenIndexError: when the index is damaged.
     """
     return _measure_queries(
-        searchable, queries, now_ms, _NdcgCalculator.of(searchable, now_ms), collapse=True
+        searchable,
+        queries,
+        now_ms,
+        _NdcgCalculator.of_searchable(searchable, now_ms),
+        collapse=True,
     )
 
 
@@ -221,7 +225,7 @@ def score_earlier_results(
 
     Products that left the catalog since are left out: search does not answer for them.
     """
-    ndcg_calculator = _NdcgCalculator.of(searchable, now_ms)
+    ndcg_calculator = _NdcgCalculator.of_searchable(searchable, now_ms)
     scores = []
     for query in queries:
         if query.intent in results:
@@ -280,7 +284,7 @@ class RelevanceEffect:
     @property
     def ndcg(self) -> tuple[float | None, float | None]:
         """The mean NDCG before and after, of the queries that have one in both."""
-        before, after = restrict_to_common_queries(self.before, self.after)
+        before, after = restrict_to_commonly_judged_queries(self.before, self.after)
         return before.ndcg, after.ndcg
 
     @property
@@ -321,12 +325,12 @@ def compare_configurations(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    ndcg_calculator = _NdcgCalculator.of(
+    ndcg_calculator = _NdcgCalculator.of_searchable(
         now, now_ms
     )  # of both: what a change hides is a loss
     if ndcg_calculator.groups.is_empty:
         ndcg_calculator = replace(
-            ndcg_calculator, groups=_NdcgCalculator.of(changed, now_ms).groups
+            ndcg_calculator, groups=_NdcgCalculator.of_searchable(changed, now_ms).groups
         )
     is_unseen_by_widget = {now.collapse, changed.collapse} == {"request", "always"}
     before, after = (

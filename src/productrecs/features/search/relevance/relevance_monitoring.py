@@ -19,7 +19,7 @@ from productrecs.features.search.relevance.click_judgements import (
     judge_clicks,
 )
 from productrecs.features.search.relevance.configuration_changes import (
-    changes_since,
+    configuration_changes_since,
     search_configuration_versions,
     search_settings,
 )
@@ -33,7 +33,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     JudgedQuery,
     RelevanceMeasure,
     measure_relevance,
-    restrict_to_common_queries,
+    restrict_to_commonly_judged_queries,
     score_earlier_results,
 )
 from productrecs.features.search.relevance.repository import (
@@ -43,8 +43,8 @@ from productrecs.features.search.relevance.repository import (
     QuerySetEntry,
     RelevanceRepository,
     StoredMeasure,
-    judged_queries,
     measured_and_present_versions,
+    to_judged_queries,
 )
 from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database
@@ -61,7 +61,7 @@ _MIN_QUERIES: Final = 20  # with fewer from the log, the set is taken again each
 _CLICK_DAYS: Final = 30
 
 
-def measure_and_store_relevance(
+def judge_clicks_and_store_measure(
     database: Database, store: Store, searchable: SearchableStore, now_ms: int
 ) -> StoredMeasure:
     """Judge the clicks, measure the live search, and add the measure to the history.
@@ -75,17 +75,21 @@ def measure_and_store_relevance(
     update_click_judgements(database, store, now_ms)
     with database.reading() as connection:
         repository = RelevanceRepository(connection, store.store_id)
-        judged = judged_queries(queries, repository.judgements())
+        judged = to_judged_queries(queries, repository.judgements())
         last = repository.last_measure()
-    changes = () if last is None else tuple(changes_since(database, store, last, versions))
+    changes = (
+        ()
+        if last is None
+        else tuple(configuration_changes_since(database, store, last, versions))
+    )
     measure = measure_relevance(searchable, judged, now_ms)
     before = _score_last_results(searchable, queries, judged, now_ms)
-    comparable, before = restrict_to_common_queries(measure, before)
+    comparable, before = restrict_to_commonly_judged_queries(measure, before)
     stored = StoredMeasure(
         measured_at=now_ms,
         ndcg=measure.ndcg,
         no_results=measure.no_results,
-        click_through=_click_through(database, store, now_ms),
+        click_through=_recent_click_through(database, store, now_ms),
         queries=len(measure.scores),
         judged_queries=len(measure.judged),
         ndcg_before=before.ndcg,
@@ -138,7 +142,7 @@ def _clicks_of_intents(
     analyzer = LanguageAnalyzer(store.settings.language)
     weights = repository.outcome_weights_by_click_seq(first_log_day(store, now_ms))
     intent_by_text: dict[str, str] = {}  # the intent of each text
-    for page in repository.clicks(now_ms - LOG_DAYS * DAY_MS):
+    for page in repository.pages_of_clicks(now_ms - LOG_DAYS * DAY_MS):
         for click in page:
             intent = intent_by_text.get(click.term)
             if intent is None:
@@ -166,7 +170,7 @@ def _is_alarm(now: RelevanceMeasure, ndcg_before: float | None) -> bool:
     return now.ndcg < (1.0 - ALARM_LOSS) * ndcg_before
 
 
-def _click_through(database: Database, store: Store, now_ms: int) -> float | None:
+def _recent_click_through(database: Database, store: Store, now_ms: int) -> float | None:
     zone = store.settings.zone
     last, first = (
         datetime.fromtimestamp((now_ms - days * DAY_MS) / 1000, UTC)
@@ -178,7 +182,7 @@ def _click_through(database: Database, store: Store, now_ms: int) -> float | Non
     return search_insights(database, store, (first, last), limit=1).total.click_through
 
 
-def stores_to_measure(
+def stores_to_measure_relevance(
     database: Database, stores: Iterable[Store], now_ms: int
 ) -> list[StoreId]:
     """Return the stores whose nightly window began, or whose search was changed.

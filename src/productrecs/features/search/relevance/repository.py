@@ -156,7 +156,7 @@ class RelevanceRepository(StoreScopedRepository):
             for row in rows
         ]
 
-    def store_or_delete_judgement(
+    def store_or_delete_hand_judgement(
         self, intent: str, item: int, grade: RelevanceGrade | None, now_ms: int
     ) -> None:
         """Store a judgement by hand; None deletes it."""
@@ -221,7 +221,7 @@ class RelevanceRepository(StoreScopedRepository):
         rows = list(self._connection.execute(query))
         return int(rows[0][2]) if rows else 0, [row[0] or row[1] for row in rows]
 
-    def clicks(self, since_ms: int) -> Iterator[list[SearchClickRow]]:
+    def pages_of_clicks(self, since_ms: int) -> Iterator[list[SearchClickRow]]:
         """Yield the clicks on search results since a time, in pages in log order."""
         log = EventLogRepository(self._connection, self._store_id)
         for page in log.search_result_clicks(since_ms):
@@ -315,7 +315,7 @@ def measured_and_present_versions(
     }
 
 
-def judged_queries(
+def to_judged_queries(
     queries: Sequence[QuerySetEntry], judgements: Iterable[StoredJudgement]
 ) -> list[JudgedQuery]:
     """Return the queries with their grades; a grade by hand replaces that of clicks."""

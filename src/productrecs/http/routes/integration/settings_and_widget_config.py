@@ -9,7 +9,7 @@ from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import TYPE_PATTERN, WidgetConfig
 from productrecs.features.widgets.widget_config_update import (
     WidgetConfigBody,
-    parse_widget_config,
+    parse_widget_config_change,
 )
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
 from productrecs.http.openapi_responses import (
@@ -185,7 +185,7 @@ async def change_widget_config(
     the theme. Concurrent changes are merged one after the other.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    requested = parse_widget_config(await read_json_body(request))
+    requested = parse_widget_config_change(await read_json_body(request))
     store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
     clock = exchange.context.clock
 

@@ -20,7 +20,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     GuideTexts,
     UnknownGuideError,
     render_llms_txt,
-    similar_guides,
+    similar_or_all_guides,
 )
 from productrecs.features.guides.developer_guide_search import (
     GuideSearch,
@@ -347,7 +347,7 @@ async def llms_full_txt(request: Request) -> Response:
     base = base_url_for_reply(request)
     # In a thread: it is long, and packing it takes some milliseconds.
     return await asyncio.to_thread(
-        lambda: cacheable_response(request, LIBRARY.all_guides(base), _PLAIN_TEXT)
+        lambda: cacheable_response(request, LIBRARY.render_llms_full_txt(base), _PLAIN_TEXT)
     )
 
 
@@ -526,7 +526,7 @@ def _anchor(section: GuideSection) -> str:
 
 def _no_such_guide_page(request: Request, slug: str) -> Response:
     """Return a page for an unknown guide, with similar ones."""
-    suggestions = similar_guides(slug)
+    suggestions = similar_or_all_guides(slug)
     cards = "".join(_guide_card_html(guide) for guide in suggestions)
     html = (
         "<main id='content'><h1>There is no such guide</h1>"
@@ -556,6 +556,6 @@ def _outline_html(entries: str) -> str:
 @memoized(RegisteredCache.PACKAGE_FILES)
 def _render_guide(slug: str) -> "RenderedGuide":
     # Imported here, in a thread: a process that shows no page needs no markdown.
-    from productrecs.features.guides.markdown_html import render_markdown  # noqa: PLC0415
+    from productrecs.features.guides.markdown_html import render_guide_html  # noqa: PLC0415
 
-    return render_markdown(LIBRARY.markdown_with_facts(slug))
+    return render_guide_html(LIBRARY.markdown_with_facts(slug))

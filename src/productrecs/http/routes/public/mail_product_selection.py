@@ -20,10 +20,10 @@ from productrecs.features.mail_slots.mail_slot import (
     MailProductSelection,
     MailResource,
     UnknownMailSlotError,
-    fill_positions,
     is_mail_proxy,
     is_slot_signature_valid,
-    usable_user_id,
+    refresh_mail_products,
+    user_id_or_empty,
 )
 from productrecs.features.mail_slots.opened_mails.repository import read_mail_products
 from productrecs.features.recommendations.recommendation_request import (
@@ -31,7 +31,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.features.recommendations.source_recipes import PageType
-from productrecs.features.widgets.price_format import format_page_price
+from productrecs.features.widgets.price_format import format_widget_price
 from productrecs.http.pipeline.route_context import HEAD_ONLY
 from productrecs.http.routes.widget.list_parameters import split_item_ids
 from productrecs.http.routes.widget.list_replies import answer_list
@@ -144,7 +144,7 @@ async def _parse_mail_query(
     identity: IdentityQuery = "",
 ) -> MailSlotQuery:
     """Return what the parameters of an address mean."""
-    recipient = usable_user_id(user_id)
+    recipient = user_id_or_empty(user_id)
     anchors = split_item_ids(item_ids)[:MAX_ANCHORS]
     return MailSlotQuery(slot, signature, recipient, identity, campaign, anchors, position)
 
@@ -197,7 +197,7 @@ class MailSlotRequest(NamedTuple):
         """Return a product's price as the shop writes it; empty without one."""
         if card.price is None:
             return ""
-        return format_page_price(self.store.settings, card.price)
+        return format_widget_price(self.store.settings, card.price)
 
     def count_engagement(self, resource: MailResource) -> None:
         """Count a loaded picture or a click; not what only asks for the headers."""
@@ -249,7 +249,7 @@ async def load_or_choose_and_store_products(
     day, kept = await _load_selection_day_and_products(slot_request)
     if kept and is_still_usable(kept):
         return kept
-    products = fill_positions(
+    products = refresh_mail_products(
         kept, slot_request.make_showable_check(), await _recommended_products(slot_request)
     )
     if products and products != kept:

@@ -32,7 +32,7 @@ from productrecs.features.search.results_page import (
     ResultsPageRequest,
     SortOrder,
 )
-from productrecs.features.widgets.widget_settings import translations
+from productrecs.features.widgets.widget_settings import widget_texts
 from productrecs.http.openapi_responses import NULLABLE_TEXT
 from productrecs.http.pipeline.fast_query_reader import BLANK_IS_FALSE
 from productrecs.http.routes.widget.list_parameters import (
@@ -284,7 +284,7 @@ def filter_kind(attribute: str) -> str:
 
 
 def _refinement_fields(refinement: RefinementQuestion, language: str) -> dict[str, object]:
-    texts = translations("search", language)
+    texts = widget_texts("search", language)
     text = texts.get(f"question_{refinement.attribute}", texts["question_other"])
     return {
         "attribute": refinement.attribute,

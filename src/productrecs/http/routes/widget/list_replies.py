@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import first_control_code_point
-from productrecs.features.recommendations.bundles import offer_of_list
+from productrecs.features.recommendations.bundles import bundle_offer_of_list
 from productrecs.features.recommendations.candidates import certain_bundle_companions
 from productrecs.features.recommendations.placement_lists import (
-    placement_requests,
+    build_placement_requests,
     recommend_placement,
 )
 from productrecs.features.recommendations.recommend import recommend
@@ -278,7 +278,7 @@ def _make_list_maker(
     main_request: RecommendationRequest | None = list_request
     if list_request.placement:
         placement = placement or cached_store.placements.find(list_request.placement)
-        placed_requests = placement_requests(
+        placed_requests = build_placement_requests(
             state, placement, list_request, usable.for_display
         )
         if placement.content.shows_history:
@@ -313,7 +313,7 @@ def _make_list_maker(
         offer = (
             None
             if main_request is None
-            else offer_of_list(state, main_request, picks, now_ms)
+            else bundle_offer_of_list(state, main_request, picks, now_ms)
         )
         return with_placement_and_bundle(body, placed_requests, state, offer)
 

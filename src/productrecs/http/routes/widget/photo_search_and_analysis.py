@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from fastapi import Request, Response
 
-from productrecs.features.looks.photo_spots import PhotoSpot, spots_in_picture
+from productrecs.features.looks.photo_spots import PhotoSpot, find_spots_in_picture
 from productrecs.features.search.hits_and_variant_collapse import Hit
 from productrecs.features.search.photo_search import find_by_photo
 from productrecs.http.openapi_responses import (
@@ -125,7 +125,7 @@ def _photo_search_body(
         index = cached_store.index
         hits = find_by_photo(photo.data, photo_search, index, catalog, visible, photo.num)
         if photo.by_region:
-            spots = spots_in_picture(photo.data, photo_search, catalog, visible)
+            spots = find_spots_in_picture(photo.data, photo_search, catalog, visible)
             regions = _encode([_photo_spot_fields(spot, cached_store) for spot in spots])
     except NotAPictureError as error:
         raise unreadable_photo_error(error) from error
@@ -168,7 +168,7 @@ def _photo_analysis_body(
     try:
         state = cached_store.state
         visible = state.eligible(context.clock(), ListKind.PRODUCT).visible
-        spots = spots_in_picture(
+        spots = find_spots_in_picture(
             photo, photo_client.search_in(cached_store.pictures), state.catalog, visible
         )
     except NotAPictureError as error:

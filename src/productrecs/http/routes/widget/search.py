@@ -13,7 +13,7 @@ from productrecs.core.ids import first_control_code_point
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.search_index import QueryRelaxation
 from productrecs.features.assistants.browser_tools import BrowserTool
-from productrecs.features.recommendations.trending import trending_picks
+from productrecs.features.recommendations.trending import trending_picks_without_rules
 from productrecs.features.search.product_search import (
     SearchableStore,
     SearchRequest,
@@ -467,7 +467,10 @@ async def _results_page_reply(
 
     def trending(visible: Mask) -> Iterator[int]:
         return (
-            pick.item for pick in trending_picks(cached_store.state, visible, MAX_FILTERED)
+            pick.item
+            for pick in trending_picks_without_rules(
+                cached_store.state, visible, MAX_FILTERED
+            )
         )
 
     page = await context.search_pool.run(
@@ -552,7 +555,7 @@ def _relaxation_and_redirect_headers(
 def _trending_body(cached_store: CachedStore, search: SearchRequest, now_ms: int) -> bytes:
     visible = searchable_store(cached_store).visible(now_ms, in_stock=search.in_stock)
     return trending_search_body(
-        trending_picks(cached_store.state, visible, search.num),
+        trending_picks_without_rules(cached_store.state, visible, search.num),
         cached_store.state.catalog.cards,
     )
 

@@ -51,7 +51,7 @@ CONFIG_SCHEMA: Final[dict[str, Any]] = titled(
 )
 _EXAMPLE: Final = {
     "type": "recs",
-    **msgspec.to_builtins(WidgetConfig().resolved(DEFAULT_TYPE, StoreSettings())),
+    **msgspec.to_builtins(WidgetConfig().with_defaults(DEFAULT_TYPE, StoreSettings())),
     "custom_css": ".card { border-radius: 8px }",
     "scoped": True,
 }
@@ -156,7 +156,7 @@ async def answer_config(
             config, settings, config_request.price_list
         )
     return config_body(
-        widget_type, config.resolved(widget_type, settings, config_request.lang)
+        widget_type, config.with_defaults(widget_type, settings, config_request.lang)
     )
 
 
