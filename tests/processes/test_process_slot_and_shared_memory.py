@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.processes.child_process import ForkedProcess
 from productrecs.processes.process_slot_and_shared_memory import (
     PeerConnectionCounts,
     ProcessSlot,
@@ -19,18 +18,6 @@ from productrecs.processes.process_slot_and_shared_memory import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHANGE_IN_A_CHILD = """
-import sys
-from productrecs.processes.process_slot_and_shared_memory import (
-    PeerConnectionCounts,
-    ProcessSlot,
-)
-slot = ProcessSlot.parse(sys.argv[1])
-assert slot.name == "api 2"
-slot.memory.buckets[3] += 2.5
-PeerConnectionCounts(slot).publish(7, is_ready=True)
-"""
-
 
 def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:
     memory = SharedMemory.create(2)
@@ -38,9 +25,14 @@ def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:
     assert ProcessSlot.parse(str(slot)).metrics == slot.metrics
     ours = PeerConnectionCounts(ProcessSlot("api 1", 0, memory))
 
-    command = [sys.executable, "-c", CHANGE_IN_A_CHILD, str(slot)]
-    subprocess.run(command, pass_fds=[memory.file], check=True)
+    def work() -> int:
+        given = ProcessSlot.parse(str(slot))
+        assert given.name == "api 2"
+        given.memory.buckets[3] += 2.5
+        PeerConnectionCounts(given).publish(7, is_ready=True)
+        return 0
 
+    assert ForkedProcess("api 2", work, [memory.file]).wait() == 0
     assert memory.buckets[3] == 2.5
     assert ours.fewest_connections_elsewhere() == 7
 

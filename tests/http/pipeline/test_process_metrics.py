@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from productrecs.http.pipeline.process_metrics import (
     ProcessMetrics,
 )
 from productrecs.http.route_table import ROUTES
+from productrecs.processes.child_process import ForkedProcess
 from productrecs.processes.process_slot_and_shared_memory import ProcessSlot, SharedMemory
 
 if TYPE_CHECKING:
@@ -29,22 +28,6 @@ if TYPE_CHECKING:
 
 DURATION = "http_request_duration_seconds"
 ITEMS = ROUTES["/v1/items"]
-COUNT_IN_A_CHILD = """
-import json, sys, time
-from productrecs.http.route_table import ROUTES
-from productrecs.http.pipeline.process_metrics import *
-from productrecs.processes.process_slot_and_shared_memory import ProcessSlot
-traffic = ProcessMetrics(ProcessSlot.parse(sys.argv[1]))
-def samples():
-    return [one for family in traffic.collect() for one in family.samples]
-gauges = {one.labels["process"]: one.value
-          for one in samples() if one.name == "productrecs_connections"}
-traffic.add(CounterMetric.EVENTS, 3)
-traffic.set(GaugeMetric.CONNECTIONS, 9)
-traffic.record(ROUTES["/v1/items"], "POST", 200, time.monotonic() - 0.003)
-traffic.add_recorded_durations()
-print(json.dumps([gauges, [[one.name, one.labels, one.value] for one in samples()]]))
-"""
 
 
 @pytest.fixture
@@ -124,13 +107,30 @@ def test_each_counter_and_gauge_has_a_series_of_its_own(traffic: ProcessMetrics)
 
 def test_processes_add_up_and_a_successor_counts_on(tmp_path: Path) -> None:
     memory = SharedMemory.create(2)
+    metrics, said = tmp_path / "metrics", tmp_path / "said"
+    metrics.mkdir()
 
     def count(name: str, number: int) -> tuple[dict[str, float], dict[str, float]]:
-        slot = ProcessSlot(name, number, memory, tmp_path)
-        command = [sys.executable, "-c", COUNT_IN_A_CHILD, str(slot)]
-        done = subprocess.run(command, pass_fds=[memory.file], check=True, stdout=-1)
-        gauges, found = json.loads(done.stdout)
-        return gauges, {name + labels.get("le", ""): value for name, labels, value in found}
+        """Return what a process sees at its start, and once it has counted, too."""
+
+        def work() -> int:
+            traffic = ProcessMetrics(ProcessSlot(name, number, memory, metrics))
+            connections = samples(traffic, "productrecs_connections")
+            gauges = {process: value for (process,), value in connections.items()}
+            traffic.add(CounterMetric.EVENTS, 3)
+            traffic.set(GaugeMetric.CONNECTIONS, 9)
+            answer(traffic, ITEMS, "POST", 200, 0.003)
+            traffic.add_recorded_durations()
+            found = {
+                one.name + one.labels.get("le", ""): one.value
+                for one in (one for metric in traffic.collect() for one in metric.samples)
+            }
+            said.write_text(json.dumps([gauges, found]))
+            return 0
+
+        assert ForkedProcess(name, work, [memory.file]).wait() == 0
+        gauges, found = json.loads(said.read_text())
+        return gauges, found
 
     count("api 1", 0)
     before, _ = count("api 2", 1)
@@ -139,7 +139,7 @@ def test_processes_add_up_and_a_successor_counts_on(tmp_path: Path) -> None:
     assert (before, after) == ({"api 1": 9, "api 2": 0}, {"api 1": 0, "api 2": 9})
     assert found["productrecs_events_received_total"] == 9
     assert found[f"{DURATION}_count"] == found[f"{DURATION}_bucket0.005"] == 3
-    assert len(list(tmp_path.iterdir())) == 6  # of two processes, not of three
+    assert len(list(metrics.iterdir())) == 6  # of two processes, not of three
 
 
 def test_recorded_times_are_counted_once(traffic: ProcessMetrics) -> None:
