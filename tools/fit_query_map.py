@@ -54,7 +54,7 @@ def main() -> None:
         if model is None:
             raise SystemExit("productrecs[meaning] is not installed")
         embedder = TextEmbedder(model)
-        words = [word for word in _words() if not embedder.knows_word(word)]
+        words = [word for word in _words() if not embedder.knows_every_word(word)]
         vectors = _embed(embedder, words)
         keeps_map = sys.argv[1:] == ["words"]
         query_map = np.load(QUERY_MAP)["map"] if keeps_map else _fit_map(model)

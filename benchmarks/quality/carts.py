@@ -118,7 +118,7 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
         empty_models()
         .replacing(BUY, learned)
         .replacing(COMPLEMENTARY, ComplementAndCopurchaseModel(complements, learned))
-        .replacing(TRENDING, TrendingModel.of(trending))
+        .replacing(TRENDING, TrendingModel.from_ranking(trending))
     )
 
 

@@ -141,7 +141,7 @@ def _models(learned: Sequence[tuple[int, Sequence[int]]], n_items: int) -> Any:
     )
     trending = np.argsort(-np.bincount(items, minlength=n_items), kind="stable")
     models = empty_models().replacing(BROWSE, sessions)
-    return models.replacing(TRENDING, TrendingModel.of(trending.astype(np.int32)))
+    return models.replacing(TRENDING, TrendingModel.from_ranking(trending.astype(np.int32)))
 
 
 def _read() -> tuple[list[str], list[tuple[int, list[int]]], list[tuple[Any, ...]]]:

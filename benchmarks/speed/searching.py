@@ -231,8 +231,8 @@ class Moved:
         return self.embed(texts)
     def precompute_piece_vectors(self, stopping):
         return False
-    def knows_word(self, text):
-        return self.own.knows_word(text)
+    def knows_every_word(self, text):
+        return self.own.knows_every_word(text)
     def release(self):
         pass
 services = build_services(Settings(data=Path(sys.argv[1]), has_packaged_search_model=True))

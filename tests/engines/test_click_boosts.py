@@ -92,7 +92,9 @@ def test_a_model_is_found_again_by_the_texts_of_its_queries() -> None:
     lifts = fit_click_boosts(
         SearchInteractions(queries, items, shoppers, *columns[3:]), OPTIONS
     )
-    model = ClickBoostModel.of(lifts, ["tent", "lamp", "m\u00f6bel \U0001f984"])
+    model = ClickBoostModel.from_query_boosts(
+        lifts, ["tent", "lamp", "m\u00f6bel \U0001f984"]
+    )
     again = ClickBoostModel.from_arrays(model.to_arrays())
 
     assert len(again) == 1

@@ -17,7 +17,7 @@ from productrecs.training.partitioned_shopper_events import (
     ShopperEvents,
 )
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import TrainingInputs, read_log
+from productrecs.training.training_inputs import TrainingInputs, read_log_without_searches
 from tests.records.orders.import_support import new_store_id
 from tests.training.test_incremental import Life, read_on, trained
 
@@ -92,7 +92,7 @@ def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) 
         events.add(page)
 
     assert (len(events), events.count_in_memory) == (237, 17)
-    parts = [events.part(number) for number in range(7)]
+    parts = [events.partition(number) for number in range(7)]
     assert all((np.diff(part.times) > 0).all() for part in parts)
     assert len({int(v) for part in parts for v in np.unique(part.visitors)}) == 10
     assert sum(len(np.unique(part.visitors)) for part in parts) == 10
@@ -111,9 +111,9 @@ def test_tuning_reads_the_newest_events_of_a_long_log_and_all_orders(
     life.go_on(EVENTS)
     with sqlite_database.reading() as connection:
         repository = TrainingRepository(connection, store)
-        whole, head = read_log(repository)
+        whole, head = read_log_without_searches(repository)
         monkeypatch.setattr(training_inputs, "MAX_LOG_ROWS", head.seq - 20)
-        newest, _ = read_log(repository)
+        newest, _ = read_log_without_searches(repository)
 
     left_out = len(whole.events) - len(newest.events)
     assert 0 < left_out <= 20

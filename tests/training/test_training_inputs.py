@@ -11,7 +11,7 @@ from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.events.event import EventKind
 from productrecs.training.order_and_cart_lines import (
     counted_line_mask,
-    order_and_cart_lines,
+    order_lines_with_visit_carts,
 )
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import (
@@ -201,7 +201,7 @@ def carted(*events: tuple[int, int, int]) -> ShopperEventArrays:
 
 
 def baskets(bought: OrderLineArrays, done: ShopperEventArrays) -> set[tuple[int, ...]]:
-    lines = order_and_cart_lines(bought, done, NOW)
+    lines = order_lines_with_visit_carts(bought, done, NOW)
     assert lines is not None
     return {
         tuple(np.unique(lines.items[lines.baskets == one]).tolist())
@@ -228,10 +228,12 @@ def test_carts_of_other_visits_and_anonymous_orders_stay_apart() -> None:
 def test_without_a_cart_of_the_same_visit_there_is_nothing_to_join() -> None:
     bought = purchases((7, TENT, 20, 1), (8, STOVE, 20, 0))
 
-    assert order_and_cart_lines(bought, carted(), NOW) is None
-    assert order_and_cart_lines(bought, carted((STOVE, 5, 4)), NOW) is None
+    assert order_lines_with_visit_carts(bought, carted(), NOW) is None
+    assert order_lines_with_visit_carts(bought, carted((STOVE, 5, 4)), NOW) is None
     assert (
-        order_and_cart_lines(purchases((8, STOVE, 20, 0)), carted((STOVE, 5, 4)), NOW)
+        order_lines_with_visit_carts(
+            purchases((8, STOVE, 20, 0)), carted((STOVE, 5, 4)), NOW
+        )
         is None
     )
-    assert order_and_cart_lines(purchases(), carted((STOVE, 5, 4)), NOW) is None
+    assert order_lines_with_visit_carts(purchases(), carted((STOVE, 5, 4)), NOW) is None

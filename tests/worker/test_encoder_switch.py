@@ -27,7 +27,10 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
 )
 from productrecs.training.installed_models import InstalledModels, ModelSource
-from productrecs.training.visual.build_visual_model import served_embedder, stored_embedders
+from productrecs.training.visual.build_visual_model import (
+    embedders_of_stored_models,
+    served_embedder,
+)
 from productrecs.training.visual.photo_search_client import (
     ALIKE,
     PhotoItemsReply,
@@ -132,8 +135,8 @@ def shop(tmp_path: Path, database_url: str | None) -> Iterator[Shop]:
             )
             source = ModelSource(str(place))
             installed.stage(source, source.offer(name))
-            installed.install(name)
-            shop.embedders[name] = installed.picture_model(name).name
+            installed.install_staged(name)
+            shop.embedders[name] = installed.read_picture_model(name).name
         installed.use("first")
         yield shop
 
@@ -343,7 +346,7 @@ def test_the_command_shows_the_progress_and_removes_what_a_model_described(
     assert "serves 1 of 1 stores" in line_of(after, "second")
     assert picture_check(shop).endswith("second describes them")
     assert shop.described(store_id) == {"first": 0, "second": count, "third": 0}
-    assert stored_embedders(shop.services.visual_model_folder, store_id) == {
+    assert embedders_of_stored_models(shop.services.visual_model_folder, store_id) == {
         shop.embedders["second"]
     }
     shop.work(jobs)
@@ -386,7 +389,7 @@ def blue_items(worker: PhotoWorker, shop: Shop, store_id: StoreId) -> list[int]:
 
 
 def test_a_model_that_cannot_be_run_is_not_used(shop: Shop) -> None:
-    path = shop.installed.picture_model("second").path
+    path = shop.installed.read_picture_model("second").path
     path.write_bytes(b"no model")
     sidecar = path.with_suffix(".json")
     fields = json.loads(sidecar.read_text("utf-8"))

@@ -173,7 +173,7 @@ class ClickBoostModel:
         )
 
     @classmethod
-    def of(cls, boosts: QueryBoosts, keys: list[str]) -> Self:
+    def from_query_boosts(cls, boosts: QueryBoosts, keys: list[str]) -> Self:
         """Return the model of boosts whose queries are indexes into `keys`."""
         distinct_queries, query_index = np.unique(boosts.queries, return_inverse=True)
         texts = [keys[number].encode() for number in distinct_queries.tolist()]

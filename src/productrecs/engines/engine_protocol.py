@@ -103,7 +103,7 @@ class FitInputs:
     trending: TrendingInputs
     cart_event_count: int
     order_lines: Callable[[], BasketLines]
-    order_and_cart_lines: Callable[[], BasketLines | None]
+    order_lines_with_visit_carts: Callable[[], BasketLines | None]
 
     @property
     def purchase_fingerprint(self) -> FitFingerprint:

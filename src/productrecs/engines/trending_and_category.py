@@ -153,7 +153,7 @@ class TrendingModel(NamedTuple):
     ranks: Items
 
     @classmethod
-    def of(cls, items: Items) -> "TrendingModel":
+    def from_ranking(cls, items: Items) -> "TrendingModel":
         """Return the model of items in this order."""
         ranks = np.full(int(items.max(initial=-1)) + 1, len(items), dtype=np.int32)
         ranks[items] = np.arange(len(items), dtype=np.int32)
@@ -189,8 +189,8 @@ class TrendingEngine(Engine[TrendingModel]):
     def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> TrendingModel:
         """Return the stored order and its ranks."""
         if not arrays:
-            return TrendingModel.of(np.zeros(0, np.int32))
-        return TrendingModel.of(arrays[self.name])
+            return TrendingModel.from_ranking(np.zeros(0, np.int32))
+        return TrendingModel.from_ranking(arrays[self.name])
 
     def candidates(self, model: TrendingModel, request: ListRequest) -> RankedItems:
         """Return visible items by the store's metric, before rules reorder them."""

@@ -50,7 +50,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
 )
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.repository import reject_snapshot
+from productrecs.training.repository import stop_serving_snapshot
 from productrecs.training.search.served_index import (
     QueryEmbedders,
     ServedIndex,
@@ -314,7 +314,7 @@ def _request_new_build(services: Services, name: SnapshotName) -> None:
     """Request a new build of a damaged snapshot, unless the database is read-only."""
     try:
         with services.database.transaction() as transaction:
-            reject_snapshot(transaction, name)
+            stop_serving_snapshot(transaction, name)
         services.snapshots.forget_refusal(name)
     except StorageError:
         _log.warning("training request failed", extra={"store": name.store_id})

@@ -70,16 +70,16 @@ class _PartitionSummary(NamedTuple):
 def summarize_behaviour(
     events: ShopperEvents,
     signals: InterestSignals,
-    task: BehaviourSummaryOptions,
+    limits: BehaviourSummaryOptions,
     options: SessionKnnOptions,
 ) -> BehaviourSummary:
     """Return what training needs of all events, read partition by partition."""
     sessions: list[PartitionSessions] = []
     carts: list[ShopperEventArrays] = []
     choices: list[ChoicesAfterSignals] = []
-    carted, viewed = np.zeros(task.n_items, np.int64), np.zeros(task.n_items, np.int64)
-    for partition_events, partition_signals in _partitions(events, signals):
-        summary = _summarize_partition(task, partition_events, partition_signals)
+    carted, viewed = np.zeros(limits.n_items, np.int64), np.zeros(limits.n_items, np.int64)
+    for partition_events, partition_signals in _iterate_partitions(events, signals):
+        summary = _summarize_partition(limits, partition_events, partition_signals)
         part = summary.sessions
         sessions.append(part.copy_to(events.allocate) if events.is_in_file else part)
         carts.append(summary.carts)
@@ -87,7 +87,7 @@ def summarize_behaviour(
         carted += summary.carted
         viewed += summary.viewed
     return BehaviourSummary(
-        build_session_index(sessions, task.n_items, options, events.allocate),
+        build_session_index(sessions, limits.n_items, options, events.allocate),
         carts[0] if len(carts) == 1 else join_events(carts),
         carted,
         viewed,
@@ -95,33 +95,33 @@ def summarize_behaviour(
     )
 
 
-def _partitions(
+def _iterate_partitions(
     events: ShopperEvents, signals: InterestSignals
 ) -> Iterator[tuple[ShopperEventArrays, InterestSignals]]:
     """Yield the events and interest signals of each partition of the shoppers."""
-    count = events.part_count
+    count = events.partition_count
     numbers = partition_numbers(signals.visitors, count)
     for number in range(count):
-        yield events.part(number), signals.select(numbers == number)
+        yield events.partition(number), signals.select(numbers == number)
 
 
 def _summarize_partition(
-    task: BehaviourSummaryOptions, events: ShopperEventArrays, signals: InterestSignals
+    limits: BehaviourSummaryOptions, events: ShopperEventArrays, signals: InterestSignals
 ) -> _PartitionSummary:
-    check_item_numbers(events.items, task.n_items)
+    check_item_numbers(events.items, limits.n_items)
     in_cart = events.kinds == EventKind.ADD_TO_CART
-    is_recent = (events.times > task.since_ms) & (events.times <= task.until_ms)
+    is_recent = (events.times > limits.since_ms) & (events.times <= limits.until_ms)
     is_viewed = is_recent & (events.kinds == EventKind.DETAIL_PAGE_VIEW)
     return _PartitionSummary(
-        gather_visits(events.visitors, events.items, events.times, task.longest),
+        gather_visits(events.visitors, events.items, events.times, limits.longest),
         select_rows(events, in_cart),
-        _counts(events.items[is_recent & in_cart], task.n_items),
-        _counts(events.items[is_viewed], task.n_items),
-        _choices(events, in_cart, signals),
+        _counts(events.items[is_recent & in_cart], limits.n_items),
+        _counts(events.items[is_viewed], limits.n_items),
+        _partition_choices_in_visits(events, in_cart, signals),
     )
 
 
-def _choices(
+def _partition_choices_in_visits(
     events: ShopperEventArrays, in_cart: Bools, signals: InterestSignals
 ) -> ChoicesAfterSignals:
     has_signal = np.isin(events.visitors, signals.visitors)

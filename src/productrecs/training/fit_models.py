@@ -32,7 +32,10 @@ from productrecs.training.interest_signals import (
     ItemInteractions,
     fit_items_chosen_after_signals,
 )
-from productrecs.training.order_and_cart_lines import order_and_cart_lines, order_lines
+from productrecs.training.order_and_cart_lines import (
+    order_lines,
+    order_lines_with_visit_carts,
+)
 from productrecs.training.training_inputs import (
     FitCache,
     TrainingInputs,
@@ -60,7 +63,7 @@ def fit_all_models(
         visits,
     )
     # First what needs much memory for small results: the models below stay in memory.
-    indicators = _fit_indicators(inputs, behaviour.choices, now_ms)
+    indicators = _fit_interest_indicators(inputs, behaviour.choices, now_ms)
     behaviour = behaviour._replace(choices=[])
     click_boosts = _fit_search_click_boosts(inputs, settings, now_ms)
     window = TrendingInputs(
@@ -119,8 +122,8 @@ def _engine_inputs(
         trending=window,
         cart_event_count=len(behaviour.carts.items),
         order_lines=partial(order_lines, purchases, newest_ms),
-        order_and_cart_lines=partial(
-            order_and_cart_lines, purchases, behaviour.carts, newest_ms
+        order_lines_with_visit_carts=partial(
+            order_lines_with_visit_carts, purchases, behaviour.carts, newest_ms
         ),
     )
 
@@ -138,12 +141,12 @@ def _fit_search_click_boosts(
     }
     queries = np.array([intent_numbers[intent] for intent in intents], dtype=np.int64)
     clicks_by_intent = clicks._replace(queries=queries[clicks.queries])
-    return ClickBoostModel.of(
+    return ClickBoostModel.from_query_boosts(
         fit_click_boosts(clicks_by_intent, ClickBoostOptions()), list(intent_numbers)
     )
 
 
-def _fit_indicators(
+def _fit_interest_indicators(
     inputs: TrainingInputs, choices: Sequence[ChoicesAfterSignals], now_ms: int
 ) -> ClickBoostModel:
     """Return the interest indicators of categories, brands and colours."""

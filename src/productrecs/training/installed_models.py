@@ -225,14 +225,14 @@ class InstalledModels:
         return installed
 
     def stage(self, source: ModelSource, offer: OfferedModel) -> InstalledModel:
-        """Fetch and verify a model; `install` or `discard` follows.
+        """Fetch and verify a model; `install_staged` or `discard_staged` follows.
 
         Raises:
             ModelSourceError: when a file cannot be read.
             ModelFileError: when a file does not match its sidecar, or cannot be used.
         """
         staged = self._staging_folder(offer.name)
-        self.discard(offer.name)
+        self.discard_staged(offer.name)
         staged.mkdir(parents=True)
         source.download(offer.name, staged)
         fields: Mapping[str, Any] = json.loads((staged / _SIDECAR).read_text("utf-8"))
@@ -243,7 +243,7 @@ class InstalledModels:
         (staged / _ABOUT).write_text(json.dumps(about), "utf-8")
         return model
 
-    def install(self, name: str) -> None:
+    def install_staged(self, name: str) -> None:
         """Put a staged model in the place of one of its name.
 
         Raises:
@@ -255,7 +255,7 @@ class InstalledModels:
         shutil.rmtree(self._folder / name, ignore_errors=True)
         self._staging_folder(name).rename(self._folder / name)
 
-    def discard(self, name: str) -> None:
+    def discard_staged(self, name: str) -> None:
         """Delete a staged model."""
         shutil.rmtree(self._staging_folder(name), ignore_errors=True)
 
@@ -268,12 +268,12 @@ class InstalledModels:
         """
         model = self._find_installed(name)
         _verified_kind_and_sha256(self._folder / name / _MODEL, model.kind)
-        self._write_used_name(model.kind, name)
+        self._switch_used_model(model.kind, name)
         return model
 
     def use_packaged(self, kind: str) -> None:
         """Let no installed model of a kind serve: the packaged one does, or none."""
-        self._write_used_name(kind, PACKAGED)
+        self._switch_used_model(kind, PACKAGED)
 
     def stop_using(self, name: str) -> InstalledModel:
         """Let the packaged model serve instead of this one, or none.
@@ -326,11 +326,11 @@ class InstalledModels:
 
     def forget_previous(self, name: str) -> None:
         """Let a model no longer be the one before."""
-        fields = self._read_fields()
+        fields = self._read_usage_fields()
         before = fields.get(_PREVIOUS, {})
         kept = {kind: one for kind, one in before.items() if one != name}
         if kept != before:
-            self._write_fields({**fields, _PREVIOUS: kept})
+            self._write_usage_fields({**fields, _PREVIOUS: kept})
 
     def used_name(self, kind: str) -> str:
         """Return the name of the model of a kind that should serve."""
@@ -338,10 +338,10 @@ class InstalledModels:
 
     def previous_name(self, kind: str) -> str | None:
         """Return the name of the model that was used before; None without one."""
-        name: str | None = self._read_fields().get(_PREVIOUS, {}).get(kind)
+        name: str | None = self._read_usage_fields().get(_PREVIOUS, {}).get(kind)
         return name
 
-    def stamp(self) -> object:
+    def used_models_stamp(self) -> object:
         """Return what changes when another model should serve."""
         try:
             stat = (self._folder / _USED).stat()
@@ -349,7 +349,7 @@ class InstalledModels:
             return None
         return stat.st_mtime_ns, stat.st_ino
 
-    def picture_model(self, name: str) -> OnnxModelFile:
+    def read_picture_model(self, name: str) -> OnnxModelFile:
         """Return an installed picture model, used or not.
 
         Raises:
@@ -391,10 +391,10 @@ class InstalledModels:
         return self._folder / f".staged-{name}"
 
     def _used_names(self) -> dict[str, str]:
-        fields = self._read_fields()
+        fields = self._read_usage_fields()
         return {kind: fields[kind] for kind in KINDS if kind in fields}
 
-    def _read_fields(self) -> dict[str, Any]:
+    def _read_usage_fields(self) -> dict[str, Any]:
         try:
             fields: dict[str, Any] = json.loads((self._folder / _USED).read_text("utf-8"))
         except FileNotFoundError:
@@ -411,16 +411,16 @@ class InstalledModels:
             return False
         return bool(sidecar.get("finds") == BODY)
 
-    def _write_used_name(self, kind: str, name: str) -> None:
-        fields = self._read_fields()
+    def _switch_used_model(self, kind: str, name: str) -> None:
+        fields = self._read_usage_fields()
         before = fields.pop(kind, PACKAGED)
         if name != PACKAGED:
             fields[kind] = name
         if name != before:
             fields[_PREVIOUS] = {**fields.get(_PREVIOUS, {}), kind: before}
-        self._write_fields(fields)
+        self._write_usage_fields(fields)
 
-    def _write_fields(self, fields: Mapping[str, Any]) -> None:
+    def _write_usage_fields(self, fields: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         written = self._folder / f".{_USED}"
         written.write_text(json.dumps(fields), "utf-8")

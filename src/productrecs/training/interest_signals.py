@@ -117,7 +117,9 @@ def fit_items_chosen_after_signals(
     choices = SearchInteractions(queries, items, visitors, weights, ages)
     # A category view is followed by views of many products: each of them counts.
     options = ClickBoostOptions(max_weight_per_shopper=PURCHASE + CART + 4 * CLICK)
-    return ClickBoostModel.of(fit_click_boosts(choices, options), inputs.keys)
+    return ClickBoostModel.from_query_boosts(
+        fit_click_boosts(choices, options), inputs.keys
+    )
 
 
 def choices_in_visits(

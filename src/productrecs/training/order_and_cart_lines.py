@@ -26,7 +26,7 @@ def order_lines(purchases: OrderLineArrays, now_ms: int) -> BasketLines:
     )
 
 
-def order_and_cart_lines(
+def order_lines_with_visit_carts(
     purchases: OrderLineArrays, behaviour: ShopperEventArrays, now_ms: int
 ) -> BasketLines | None:
     """Return the orders, each with the other items in the cart of the same visit.

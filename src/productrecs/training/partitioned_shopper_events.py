@@ -119,34 +119,34 @@ class ShopperEvents:
         """Return all events in memory; the same object until more are added."""
         if self._file is None:
             return self._join_pages_in_memory()
-        return join_events([self.part(number) for number in range(self._partitions)])
+        return join_events([self.partition(number) for number in range(self._partitions)])
 
     @property
-    def part_count(self) -> int:
+    def partition_count(self) -> int:
         """The number of partitions: 1 while all events are in memory."""
         return 1 if self._file is None else self._partitions
 
-    def part(self, number: int) -> ShopperEventArrays:
-        """Return the events of one of `part_count` partitions, in log order."""
+    def partition(self, number: int) -> ShopperEventArrays:
+        """Return the events of one of `partition_count` partitions, in log order."""
         resident = self._join_pages_in_memory()
         if self._file is None:
             return resident
         numbers = partition_numbers(resident.visitors, self._partitions)
         latest = select_rows(resident, numbers == number)
         return (
-            join_events([self._read_partition(number), latest])
+            join_events([self._read_partition_from_file(number), latest])
             if self._segments
             else latest
         )
 
-    def allocate(self, size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    def allocate(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of a fit: in memory, or for many events in a file."""
         if self._file is None or size == 0:
-            return allocate_in_memory(size, kind)
+            return allocate_in_memory(size, dtype)
         with tempfile.TemporaryFile(dir=self._folder) as file:
             # A full disk is an error here, not a signal when a page is written.
-            os.posix_fallocate(file.fileno(), 0, size * np.dtype(kind).itemsize)
-            return np.memmap(file, kind, "r+", shape=(size,)).view(np.ndarray)
+            os.posix_fallocate(file.fileno(), 0, size * np.dtype(dtype).itemsize)
+            return np.memmap(file, dtype, "r+", shape=(size,)).view(np.ndarray)
 
     def _join_pages_in_memory(self) -> ShopperEventArrays:
         if len(self._pages) != 1:
@@ -170,7 +170,7 @@ class ShopperEvents:
         self._segments.append((begin, np.bincount(numbers, minlength=self._partitions)))
         self._pages, self.count_in_memory = [], 0
 
-    def _read_partition(self, number: int) -> ShopperEventArrays:
+    def _read_partition_from_file(self, number: int) -> ShopperEventArrays:
         """Return a partition's events in the file."""
         counts = [int(rows[number]) for _, rows in self._segments]
         rows = np.empty(sum(counts), _ROW)

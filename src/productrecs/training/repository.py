@@ -105,7 +105,7 @@ def model_freshness(connection: sa.Connection, now_ms: int) -> list[ModelFreshne
         oldest_ms = None
         if (applied_seq or 0) < seq:
             repository = TrainingRepository(connection, store_id)
-            oldest_ms = repository.oldest_untrained_fact_ms(applied_seq or 0)
+            oldest_ms = repository.oldest_untrained_live_fact_ms(applied_seq or 0)
         behind_ms = 0 if oldest_ms is None else max(0, now_ms - oldest_ms)
         models_freshness.append(ModelFreshness(store_id, trained_at, behind_ms))
     return models_freshness
@@ -186,7 +186,7 @@ class TrainingRepository(StoreScopedRepository):
         row = self._connection.execute(query).first()
         return None if row is None else TrainedModelRecord(*row)
 
-    def oldest_untrained_fact_ms(self, applied_seq: int) -> int | None:
+    def oldest_untrained_live_fact_ms(self, applied_seq: int) -> int | None:
         """Return when the oldest live fact that is in no model was received.
 
         None if the next thousand facts have no live one: the rest comes from an import.
@@ -230,7 +230,7 @@ class ServingSnapshots(NamedTuple):
     visual_id: str | None
     index_id: str | None
 
-    def names(self) -> dict[str, SnapshotName]:
+    def names_by_kind(self) -> dict[str, SnapshotName]:
         """Return the name of each snapshot that serves, by its kind."""
         by_kind = {MODELS: self.model_id, PICTURES: self.visual_id, SEARCH: self.index_id}
         return {
@@ -254,7 +254,7 @@ def replace_serving_index(
     return compare_and_set_head(transaction, store_id, {"index_id": before}, index_id=after)
 
 
-def reject_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
+def stop_serving_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
     """Stop pointing to a lost or damaged visual model or index: it is built again."""
     if name.kind == SEARCH:
         replace_serving_index(transaction, name.store_id, name.name, None)

@@ -46,9 +46,9 @@ class CatalogTrainingInputs:
         self._sizes: dict[int, int] = {}
         self._cached: tuple[Items, VariantGroups] | None = None
 
-    def apply_changes(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
+    def apply_changes(self, changed_items: Iterable[tuple[Any, ...]], seq: int) -> None:
         """Apply rows of (number, present, title, categories) up to a change's number."""
-        for number, present, title, categories in rows:
+        for number, present, title, categories in changed_items:
             previous = (
                 self._categories.get(number, ()),
                 self._group_codes.get(number, 0),
@@ -59,7 +59,7 @@ class CatalogTrainingInputs:
                 key = variant_key(title)
                 code = visitor_hash(key) if key else 0
                 current = (
-                    self._distinct_categories(categories),
+                    self._parse_distinct_categories(categories),
                     code,
                     size_code_in_title(title),
                 )
@@ -116,21 +116,23 @@ class CatalogTrainingInputs:
         groups[np.asarray(items)] = np.where(is_single, 0, code_index + 1)
         return groups
 
-    def _distinct_categories(self, categories: str) -> tuple[str, ...]:
+    def _parse_distinct_categories(self, categories_json: str) -> tuple[str, ...]:
         """Return an item's distinct categories; equal ones share one object."""
-        distinct = self._category_tuples.get(categories)
+        distinct = self._category_tuples.get(categories_json)
         if distinct is None:
-            distinct = tuple(dict.fromkeys(json.loads(categories)))
-            self._category_tuples[categories] = distinct
+            distinct = tuple(dict.fromkeys(json.loads(categories_json)))
+            self._category_tuples[categories_json] = distinct
         return distinct
 
 
-def _set_or_remove(values: dict[int, FieldValue], number: int, value: FieldValue) -> None:
+def _set_or_remove(
+    values_by_item: dict[int, FieldValue], number: int, value: FieldValue
+) -> None:
     """Store an item's value; an empty one is removed, to save memory."""
     if value:
-        values[number] = value
+        values_by_item[number] = value
     else:
-        values.pop(number, None)
+        values_by_item.pop(number, None)
 
 
 class FitCache:
@@ -243,7 +245,7 @@ class TrainingInputs:
         facts += self.fit_cache.size_bytes // _FACT_BYTES
         return facts + self.searches.size + len(self.indicators.signals.times)
 
-    def before(self, until_ms: int) -> "TrainingInputs":
+    def events_and_orders_before(self, until_ms: int) -> "TrainingInputs":
         """Return behaviour and purchases before a moment, without searches.
 
         The catalog is today's: it has no history.
@@ -271,7 +273,7 @@ class TrainingInputs:
                 self.searches.read_searches_and_carts(searches, after, last)
             for page in repository.behaviour_pages(max(events_after, after), last):
                 with_shopper = [row for row in page if row[2] is not None]
-                self.events.add(_behaviour_from(with_shopper))
+                self.events.add(_to_shopper_event_arrays(with_shopper))
                 if len(with_shopper) < len(page):
                     reported = [row for row in page if row[2] is None and row[4]]
                     signals.append(
@@ -280,7 +282,7 @@ class TrainingInputs:
                         )
                     )
             lines += [
-                _purchases_from(page)
+                _to_order_line_arrays(page)
                 for page in repository.purchase_line_pages(after, last)
             ]
         self.indicators.add(signals)
@@ -297,7 +299,9 @@ class TrainingInputs:
             self.purchases = _replace_lines(self.purchases, concatenate_rows(pages))
 
 
-def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingLogHead]:
+def read_log_without_searches(
+    repository: TrainingRepository,
+) -> tuple[TrainingInputs, TrainingLogHead]:
     """Return a store's log without searches, in memory, and its head.
 
     A log longer than `MAX_LOG_ROWS` gives the events of its newest rows, and all orders.
@@ -316,7 +320,7 @@ def _log_ranges(after_seq: int, up_to_seq: int) -> Iterator[tuple[int, int]]:
         yield after, min(after + _RANGE_ROWS, up_to_seq)
 
 
-def _behaviour_from(page: Sequence[tuple[Any, ...]]) -> ShopperEventArrays:
+def _to_shopper_event_arrays(page: Sequence[tuple[Any, ...]]) -> ShopperEventArrays:
     if not page:
         return ShopperEventArrays()
     times, kinds, items, visitors, *_ = zip(*page, strict=True)
@@ -328,9 +332,9 @@ def _behaviour_from(page: Sequence[tuple[Any, ...]]) -> ShopperEventArrays:
     )
 
 
-def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> OrderLineArrays:
+def _to_order_line_arrays(page: Sequence[tuple[Any, ...]]) -> OrderLineArrays:
     line_seqs, baskets, items, quantities, totals, times, voids, *shopper_columns = zip(
-        *rows, strict=True
+        *page, strict=True
     )
     buyers, sessions = shopper_columns
     return OrderLineArrays(

@@ -72,7 +72,7 @@ def train_store(
         ObjectStoreUnavailableError: when it cannot be uploaded, with the same effect.
     """
     folder = models_folder(deps.models, store.store_id)
-    with _remove_if_store_deleted(deps, store, folder):
+    with _remove_models_if_store_deleted(deps, store, folder):
         with run_at_idle_priority(
             idle_seconds
         ):  # reading needs no low latency; the rest does
@@ -103,7 +103,7 @@ def train_store(
 
 
 @contextlib.contextmanager
-def _remove_if_store_deleted(
+def _remove_models_if_store_deleted(
     deps: TrainingDeps, store: Store, folder: Path
 ) -> Iterator[None]:
     """Delete all model files of a store that is deleted while the block runs.

@@ -38,12 +38,12 @@ class VisitOrOrderItems(NamedTuple):
     items: Items
 
     @classmethod
-    def of(cls, codes: Ints, items: Items, times: Ints) -> Self:
+    def from_interactions(cls, group_codes: Ints, items: Items, times: Ints) -> Self:
         """Return the groups of parallel arrays [n], in any order; repeats count once."""
-        if not len(codes):
+        if not len(group_codes):
             none = np.zeros(0, np.int64)
             return cls(none, np.zeros(1, np.int64), none.astype(np.int32))
-        names, group_index = np.unique(codes, return_inverse=True)
+        names, group_index = np.unique(group_codes, return_inverse=True)
         starts = np.full(len(names), np.iinfo(np.int64).max)
         np.minimum.at(starts, group_index, times)
         place = np.empty(len(names), dtype=np.int64)
@@ -73,12 +73,12 @@ class VisitOrOrderItems(NamedTuple):
 def group_visits(behaviour: ShopperEventArrays) -> VisitOrOrderItems:
     """Return the visits of shoppers."""
     codes = sessionize(behaviour.visitors, behaviour.times)
-    return VisitOrOrderItems.of(codes, behaviour.items, behaviour.times)
+    return VisitOrOrderItems.from_interactions(codes, behaviour.items, behaviour.times)
 
 
 def group_orders(purchases: OrderLineArrays) -> VisitOrOrderItems:
     """Return the orders; returns and lines without an order are left out."""
     in_order = counted_line_mask(purchases)
-    return VisitOrOrderItems.of(
+    return VisitOrOrderItems.from_interactions(
         purchases.baskets[in_order], purchases.items[in_order], purchases.times[in_order]
     )

@@ -11,7 +11,7 @@ from productrecs.core.errors import StorageError
 from productrecs.services import Services
 from productrecs.storage.files.object_store_snapshots import MODELS
 from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.training.repository import reject_snapshot, serving_snapshots
+from productrecs.training.repository import serving_snapshots, stop_serving_snapshot
 
 
 def request_missing_snapshots(services: Services) -> None:
@@ -21,10 +21,10 @@ def request_missing_snapshots(services: Services) -> None:
         services.database.transaction() as transaction,
     ):
         for store in serving_snapshots(transaction):
-            for kind, name in store.names().items():
+            for kind, name in store.names_by_kind().items():
                 if not services.snapshots.is_only_on_other_machine(name):
                     continue
                 if kind == MODELS:
                     services.queue.enqueue(transaction, NewJob(store.store_id, "train"))
                 else:
-                    reject_snapshot(transaction, name)
+                    stop_serving_snapshot(transaction, name)

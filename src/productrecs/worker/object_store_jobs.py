@@ -63,7 +63,7 @@ class ObjectStoreJobs:
         self._seen[head.store_id] = head, runs
         if runs > _RUNS_AFTER_A_CHANGE:
             return 0
-        names = head.names()
+        names = head.names_by_kind()
         if runs == 1:
             for kind, name in names.items():
                 if kind != SEARCH:

@@ -107,7 +107,7 @@ class PictureDescribers:
 
     def refresh_if_changed(self) -> bool:
         """Read which encoder should serve; return whether that may have changed."""
-        stamp = self.encoders.stamp()
+        stamp = self.encoders.current_encoder_stamp()
         if stamp == self._stamp:
             return False
         self.close()

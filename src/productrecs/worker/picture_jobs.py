@@ -46,8 +46,8 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.visual.build_visual_model import (
     build_and_publish_visual_model,
+    embedders_of_stored_models,
     served_embedder,
-    stored_embedders,
 )
 from productrecs.worker.job_worker import (
     JobHandler,
@@ -190,7 +190,7 @@ class PictureJobs:
         None without a usable encoder.
         """
         serving = self._embedder_of_lists_or_pictures(store_id)
-        stored = stored_embedders(self._services.visual_model_folder, store_id)
+        stored = embedders_of_stored_models(self._services.visual_model_folder, store_id)
         if (describers := self._describers.describers_of_store(serving, stored)) is None:
             return None
         if serving in {"", describers.current.name}:

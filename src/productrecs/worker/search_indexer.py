@@ -65,7 +65,7 @@ class SearchIndexerLoop:
         """
         self._services = services
         self._outage = OutageLogLimiter()
-        self._models_stamp = services.installed_models.stamp()
+        self._models_stamp = services.installed_models.used_models_stamp()
         self._encoders = self._load_encoders()
         self._stopping = threading.Event()
 
@@ -148,7 +148,7 @@ class SearchIndexerLoop:
     def _renew_lease_and_check_over(self, uploader: IndexUploader | None) -> bool:
         """Return whether to stop, or the lease is lost; renew it otherwise."""
         if uploader is not None:
-            uploader.renew_lease_if_due()
+            uploader.renew_due_lease_or_stop()
         return self._stopping.is_set() or (uploader is not None and uploader.is_over)
 
     def _load_encoders(self) -> dict[SemanticSpaceKind, TextEncoder]:
@@ -169,13 +169,13 @@ class SearchIndexerLoop:
         return encoders
 
     def _has_other_models(self) -> bool:
-        return self._services.installed_models.stamp() != self._models_stamp
+        return self._services.installed_models.used_models_stamp() != self._models_stamp
 
     def _reload_changed_encoders(self) -> None:
         """Read which text models should serve, if that changed; without one, wait."""
         if not self._has_other_models():
             return
-        self._models_stamp = self._services.installed_models.stamp()
+        self._models_stamp = self._services.installed_models.used_models_stamp()
         try:
             self._encoders = self._load_encoders()
         except ModelFileError:

@@ -13,7 +13,7 @@ import pytest
 
 from productrecs.training.visual.encoder_comparison import (
     PER_KIND,
-    choose_sample,
+    choose_sample_rows,
     measure_encoder,
 )
 from tests.cli.commands.test_installed_models import QuietHandler
@@ -121,10 +121,10 @@ def test_pictures_that_cannot_be_fetched_are_no_comparison(
 def test_a_sample_has_products_of_the_largest_kinds() -> None:
     kinds = [*["big"] * 40, *["small"] * 6, *["tiny"] * 5, *[""] * 100]
 
-    chosen = Counter(kinds[row] for row in choose_sample(kinds, 200))
+    chosen = Counter(kinds[row] for row in choose_sample_rows(kinds, 200))
 
     assert chosen == {"big": PER_KIND, "small": 6}
-    assert len(choose_sample([f"k{n % 30}" for n in range(600)], 100)) <= 100
+    assert len(choose_sample_rows([f"k{n % 30}" for n in range(600)], 100)) <= 100
 
 
 def test_unreadable_pictures_are_left_out() -> None:

@@ -51,7 +51,7 @@ def test_the_background_chooses_and_then_has_the_store_learn(
     TuningJobs(services).tune_and_enqueue_training(job, JobProgress(threading.Event()))
 
     with services.database.reading() as connection:
-        assert HyperparameterRepository(connection, store.store_id).last() is not None
+        assert HyperparameterRepository(connection, store.store_id).last_tuned() is not None
     waiting = services.queue.claim(["train"])
     assert waiting is not None
     assert waiting.store_id == store.store_id

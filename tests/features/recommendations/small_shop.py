@@ -85,7 +85,7 @@ def small_shop(
         empty_models()
         .replacing(BUY, fit_copurchase(orders, bought.astype(np.int32), None, size))
         .replacing(BROWSE, index)
-        .replacing(TRENDING, TrendingModel.of(np.array(trending, np.int32)))
+        .replacing(TRENDING, TrendingModel.from_ranking(np.array(trending, np.int32)))
     )
     rules = RulesView(STORE, UTC, catalog)
     return StoreState(catalog, models, settings or StoreSettings(), rules)

@@ -67,7 +67,7 @@ def models(
         empty_models()
         .replacing(BUY, pairs)
         .replacing(BROWSE, index)
-        .replacing(TRENDING, TrendingModel.of(np.array(trending, np.int32)))
+        .replacing(TRENDING, TrendingModel.from_ranking(np.array(trending, np.int32)))
     )
 
 

@@ -12,7 +12,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransactio
 from productrecs.storage.sql.store_counters_and_versions import log_seq_and_losses
 from productrecs.storage.sql.tables import bot_events, event_columns, events
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import TrainingInputs, read_log
+from productrecs.training.training_inputs import TrainingInputs, read_log_without_searches
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 
@@ -106,7 +106,7 @@ def test_training_that_read_a_bots_first_events_equals_one_that_never_saw_it(
         head = repository.existing_head()
         inputs.restart_after_removals(head.removals)
         inputs.read_log_up_to(repository, head.seq)
-        whole, _ = read_log(repository)
+        whole, _ = read_log_without_searches(repository)
 
     assert inputs.behaviour.items.tolist() == whole.behaviour.items.tolist() == [0]
 

@@ -23,7 +23,7 @@ from productrecs.storage.files.snapshot_cache import LocalIndexSnapshot, Snapsho
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.repository import reject_snapshot, serving_snapshots
+from productrecs.training.repository import serving_snapshots, stop_serving_snapshot
 from productrecs.training.search import index_uploader
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
@@ -69,13 +69,13 @@ class SearchMachine:
             pass
         indexer.close()
         reader.close()
-        return self.uploader.upload_changed_indexes()
+        return self.uploader.try_uploading_changed_indexes()
 
     def serving(self) -> SnapshotName:
         """Return the index that serves."""
         with self.database.reading() as connection:
             [head] = serving_snapshots(connection)
-        return head.names()[SEARCH]
+        return head.names_by_kind()[SEARCH]
 
     def search(self, store: Store, query: str) -> list[int]:
         """Fetch the index that serves, and search it."""
@@ -154,9 +154,9 @@ def test_a_lost_index_is_uploaded_again(
     two.cache.wait_until_ready([lost])
     assert two.cache.is_refused(lost)
     with database.transaction() as transaction:
-        reject_snapshot(transaction, lost)
+        stop_serving_snapshot(transaction, lost)
     two.cache.forget_refusal(lost)
-    assert one.uploader.upload_changed_indexes()
+    assert one.uploader.try_uploading_changed_indexes()
 
     assert len(two.search(store, "tent")) == 1
 

@@ -86,7 +86,7 @@ class MultilingualShop:
         """Return what a query finds."""
         visible = np.ones(len(self.titles), np.bool_)
         query = IndexQuery(self.index.analyse(text), 10, visible)
-        return self.meaning.add_similar(query, self.index.find(query))
+        return self.meaning.add_similar_if_few(query, self.index.find(query))
 
 
 @pytest.fixture(scope="module")

@@ -201,7 +201,7 @@ def test_every_everyday_name_of_one_word_has_its_vector(prepared: TextModel) -> 
         name[0]
         for row in product_words().names
         for name in row["en"]
-        if len(name) == 1 and not embedder.knows_word(name[0])
+        if len(name) == 1 and not embedder.knows_every_word(name[0])
     }
 
     with np.load(QUERY_MAP) as file:
@@ -250,7 +250,7 @@ def test_queries_need_neither_the_network_nor_the_library_of_tokens(
     monkeypatch.setattr(embedder, "_load_network", lambda: unused("network loaded"))
 
     assert embedder.embed_queries(["red sofa", "  "]).any(axis=1).tolist() == [True, False]
-    assert [embedder.knows_word(text) for text in ("red sofa", "qzxw", "中")] == [
+    assert [embedder.knows_every_word(text) for text in ("red sofa", "qzxw", "中")] == [
         True,
         False,
         True,

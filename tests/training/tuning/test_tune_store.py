@@ -162,7 +162,7 @@ def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> Non
         HyperparameterRepository(transaction, store).store(chosen)
     with database.reading() as connection:
         repository = HyperparameterRepository(connection, store)
-        found, options = repository.last(), repository.options()
+        found, options = repository.last_tuned(), repository.options()
 
     assert found == chosen
     assert options == chosen.options
@@ -184,7 +184,7 @@ def test_what_another_release_chose_is_passed_over(sqlite_database: Database) ->
         added = insights.insert().values(store_id=store, name=TUNED_INSIGHT, **row)
         transaction.execute(added)
     with sqlite_database.reading() as connection:
-        found = HyperparameterRepository(connection, store).last()
+        found = HyperparameterRepository(connection, store).last_tuned()
 
     assert found == TunedParameters(CopurchaseOptions(large_basket=10), 7, 9)
 

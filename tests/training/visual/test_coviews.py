@@ -17,7 +17,7 @@ from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.tables import events, store_heads
 from productrecs.training.visual.build_visual_model import (
     build_and_publish_visual_model,
-    coviewed_pairs,
+    frequent_coviewed_pairs,
 )
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
@@ -35,7 +35,9 @@ from productrecs.training.visual.served_visual_model import pictures_folder
 def pairs(*rows: tuple[int, int, int]) -> list[list[int]]:
     """Return the pairs of rows of (visitor, minute, item)."""
     visitors, minutes, items = np.array(rows, dtype=np.int64).T
-    found: list[list[int]] = coviewed_pairs(visitors, minutes * MINUTE_MS, items).tolist()
+    found: list[list[int]] = frequent_coviewed_pairs(
+        visitors, minutes * MINUTE_MS, items
+    ).tolist()
     return found
 
 

@@ -341,7 +341,7 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
             kinds[:2] *= whole
             return PhotoQueryVectors(looks, kinds, looks)
 
-        monkeypatch.setattr(pictures, "queries", queries)
+        monkeypatch.setattr(pictures, "weight_queries", queries)
         seen = PhotoDescriptors(grey, grey, grey, may_be_scene, is_upright=True)
         with _Seen(seen) as viewer:
             alike = (
@@ -384,7 +384,7 @@ def test_the_places_of_a_wide_scene_give_their_items_by_turns(
         kinds = vectors * [[kind_of_whole], [kind_of_whole], [1.0], [1.0]]
         return PhotoQueryVectors(vectors * shares, kinds, vectors * shares)
 
-    monkeypatch.setattr(pictures, "queries", queries)
+    monkeypatch.setattr(pictures, "weight_queries", queries)
     places = np.concatenate([clear, faint])
     seen = PhotoDescriptors(clear, clear, places, is_scene=True, is_upright=is_upright)
     with _Seen(seen) as viewer:
@@ -409,7 +409,7 @@ def test_a_detected_thing_is_compared_as_in_a_scene(
     def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueryVectors:
         return PhotoQueryVectors(vectors, vectors, np.repeat(scene, len(vectors), axis=0))
 
-    monkeypatch.setattr(pictures, "queries", queries)
+    monkeypatch.setattr(pictures, "weight_queries", queries)
     box = (0.0, 0.0, 0.5, 0.5)
     regions = [
         PhotoRegion(box, seen, "Chair", None),

@@ -90,7 +90,7 @@ def test_categories_teach_the_encoders_half(tmp_path: Path) -> None:
     shares = {}
     for name, known in (("taught", groups), ("untaught", [])):
         space, _ = embedding.fit(EmbeddingExamples(descriptors, known, NO_PAIRS))
-        vectors = embedding.vectors_of(descriptors, embedding.stored_space(space))
+        vectors = embedding.vectors_of(descriptors, embedding.select_space(space))
         assert vectors.shape == (400, embedding.dimensions(space))
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
         shares[name] = nearest_share(vectors, kinds)
@@ -128,7 +128,7 @@ def test_a_query_for_a_kind_heeds_what_categories_or_the_encoder_know(
     space, _ = embedding.fit(EmbeddingExamples(shown, groups, NO_PAIRS))
     vectors = embedding.vectors_of(shown, space)
 
-    product, kind, scene = embedding.queries(vectors, space)
+    product, kind, scene = embedding.weight_queries(vectors, space)
 
     for queries in (product, kind, scene):
         assert np.allclose((queries * vectors).sum(axis=1), 1, atol=1e-4)
@@ -148,7 +148,7 @@ def test_a_few_pictures_have_no_kind_and_are_queried_by_looks(tmp_path: Path) ->
     space, _ = embedding.fit(EmbeddingExamples(descriptors, [], NO_PAIRS))
     vectors = embedding.vectors_of(descriptors, space)
 
-    _, kind, _ = embedding.queries(vectors, space)
+    _, kind, _ = embedding.weight_queries(vectors, space)
 
     assert np.allclose((kind * vectors).sum(axis=1), 1, atol=1e-4)
 

@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.installed_models import InstalledModels
 from productrecs.training.visual.encoder_comparison import (
     EncoderMeasurement,
-    choose_sample,
+    choose_sample_rows,
     measure_encoder,
 )
 
@@ -65,7 +65,7 @@ def compare_models(
     """
     with open_services_as_owner(data) as services:
         installed = InstalledModels(services.settings.data / INSTALLED_MODELS_FOLDER)
-        candidate = installed.picture_model(name)
+        candidate = installed.read_picture_model(name)
         store = find_store(services.database, domain)
         pictures, kinds = _fetch_pictures_and_categories(services, store, products)
         if not pictures:
@@ -101,7 +101,7 @@ def _fetch_pictures_and_categories(
     urls = [_picture_url(catalog, number) for number in range(len(catalog))]
     named = [catalog.narrowest[number] if url else "" for number, url in enumerate(urls)]
     pictures, kinds = [], []
-    for number in choose_sample(named, sample_size):
+    for number in choose_sample_rows(named, sample_size):
         url = absolute_url(urls[number], store.domain)
         content = _fetch_picture_slowly(url, services.settings.image_hosts)
         if content is not None:

@@ -24,7 +24,7 @@ from productrecs.features.recommendations.backtest import (
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import read_log
+from productrecs.training.training_inputs import read_log_without_searches
 from productrecs.training.tuning.repository import (
     HyperparameterRepository,
     changes_from_defaults,
@@ -87,7 +87,9 @@ def _run_backtest_tasks(
     services: Services, store: Store, questions: int
 ) -> Iterator[BacktestTaskResult]:
     with services.database.reading() as connection:
-        inputs, head = read_log(TrainingRepository(connection, store.store_id))
+        inputs, head = read_log_without_searches(
+            TrainingRepository(connection, store.store_id)
+        )
     yield from run_backtest(inputs, head.n_items, store.settings, questions)
 
 

@@ -178,9 +178,9 @@ def install(name: str, *, place: str, sha256: str, yes: bool, data: Path | None)
             raise ModelSourceError(message)
         if not yes:
             click.confirm("Install it?", abort=True)
-        installed.install(name)
+        installed.install_staged(name)
     finally:
-        installed.discard(name)
+        installed.discard_staged(name)
     click.echo(f"Installed. `productrecs models use {name}` lets it serve.")
 
 
@@ -202,7 +202,7 @@ def use(name: str, *, data: Path | None) -> None:
         click.echo(_describe_switch(name, EMBEDDER, data))
         return
     if (kind := installed.kind_of(name)) == EMBEDDER:
-        check_encoder_runs(installed.picture_model(name))
+        check_encoder_runs(installed.read_picture_model(name))
     before = installed.used_name(kind)
     installed.use(name)
     click.echo(_describe_switch(name, kind, data))

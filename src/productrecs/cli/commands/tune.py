@@ -49,7 +49,7 @@ def tune(
     with open_store(data, domain) as (services, store):
         if show:
             with services.database.reading() as connection:
-                tuned = HyperparameterRepository(connection, store.store_id).last()
+                tuned = HyperparameterRepository(connection, store.store_id).last_tuned()
         elif parent is not None:
             tune_store(services.database, store, services.clock, parent.report_progress)
             return

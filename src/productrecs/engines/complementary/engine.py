@@ -106,7 +106,7 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
 
     @staticmethod
     def _fit_carts(inputs: FitInputs) -> CopurchaseModel | None:
-        lines = inputs.order_and_cart_lines()
+        lines = inputs.order_lines_with_visit_carts()
         if lines is None:
             return None
         return fit_widest_copurchase(

@@ -44,7 +44,9 @@ class Highlighter:
     words: frozenset[str]
 
     @classmethod
-    def of(cls, terms: Iterable[QueryTerm], language: LanguageAnalyzer) -> "Highlighter":
+    def for_terms(
+        cls, terms: Iterable[QueryTerm], language: LanguageAnalyzer
+    ) -> "Highlighter":
         """Return the highlighter of a query that was interpreted as `terms`."""
         readings = [reading for term in terms for reading in term.readings]
         return cls(

@@ -248,7 +248,7 @@ def run_backtest(
                 yield _task_result(task, groups, first, cases)
             continue
         since_ms = int(groups.starts[first])
-        earlier = inputs.before(since_ms)
+        earlier = inputs.events_and_orders_before(since_ms)
         models = TrainedModels.from_arrays(
             "", fit_all_models(earlier, n_items, settings, since_ms)
         )
@@ -278,7 +278,10 @@ def replay_mix_lists(
         return [], []
     since_ms = int(groups.starts[first])
     models = TrainedModels.from_arrays(
-        "", fit_all_models(inputs.before(since_ms), n_items, settings, since_ms)
+        "",
+        fit_all_models(
+            inputs.events_and_orders_before(since_ms), n_items, settings, since_ms
+        ),
     )
     engines = _BacktestedEngines(models, settings, PageType.PRODUCT, since_ms)
     return cases, [engines.fused_picks(case.context) for case in cases]

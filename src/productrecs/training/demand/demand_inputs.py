@@ -162,7 +162,7 @@ def _read_inputs(
     _exclude_stock_out_days(on_sale, amounts, outs, numbers, days)
     on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64))
     demand = DailyDemand(
-        amounts, on_sale, _category_codes(item_facts), days.first.toordinal()
+        amounts, on_sale, _narrowest_category_codes(item_facts), days.first.toordinal()
     )
     days_ahead = days_between(today, today + timedelta(days=DAYS_AHEAD), zone)
     future_sale_days = _future_days_on_sale(item_facts, days_ahead, zone)
@@ -268,12 +268,12 @@ def _forecast_item_numbers(
 
 
 def _shorten_history(
-    days: StoreDayRange, lines: _SoldLineArrays, items: int
+    days: StoreDayRange, lines: _SoldLineArrays, item_count: int
 ) -> tuple[StoreDayRange, _SoldLineArrays]:
     """Drop the days before the first sale and those above the memory limit."""
     day_numbers = days.numbers(lines.times)
     first = int(day_numbers.min()) if len(day_numbers) else days.count
-    max_days = max(_MIN_DAYS, _MAX_CELLS // max(items, 1))
+    max_days = max(_MIN_DAYS, _MAX_CELLS // max(item_count, 1))
     first = max(first, days.count - max_days)
     first = min(first, days.count - 1)
     is_recent = day_numbers >= first
@@ -346,11 +346,11 @@ def _exclude_stock_out_days(
         first, last = days.numbers(np.array([stock_out.since, ends], np.int64)).tolist()
         first = max(first, 0)
         if stock_out.until is None:
-            first = _first_day_of_silence(amounts[row], on_sale[row], first)
+            first = _estimate_stock_out_start(amounts[row], on_sale[row], first)
         on_sale[row, first : last + 1] = False
 
 
-def _first_day_of_silence(amounts: Amounts, on_sale: Bools, recorded_day: int) -> int:
+def _estimate_stock_out_start(amounts: Amounts, on_sale: Bools, recorded_day: int) -> int:
     """Return the day after the last sale, or the day on which a stock-out was recorded.
 
     The latter if the days between are too few to expect `_SILENCE` sales.
@@ -398,7 +398,7 @@ def _planned_prices_ahead(
             yield ItemPriceChange(row, today + first, today + end - 1, ratio)
 
 
-def _category_codes(item_facts: Sequence[ForecastItemFacts | None]) -> Items:
+def _narrowest_category_codes(item_facts: Sequence[ForecastItemFacts | None]) -> Items:
     """Return a code for each item's narrowest category; -1 without one."""
     codes: dict[str, int] = {}
     category_codes = [

@@ -81,7 +81,7 @@ def forecast_and_publish(
     effects = CalendarEffects(inputs.demand, inputs.events, elasticity)
     ordinary = effects.history_without_events()
     fingerprint = _backtest_fingerprint(inputs, ordinary)
-    backtest = _run_or_resume_backtest(
+    backtest = _load_or_run_backtest(
         database, store, fingerprint, ordinary, options, progress
     )
     forecast = forecast_demand(
@@ -109,13 +109,13 @@ def forecast_and_publish(
         database,
         store,
         run,
-        _forecast_rows(inputs, forecast, _mean_prices_paid(database, store, now_ms)),
+        _forecast_rows(inputs, forecast, _recent_mean_prices_paid(database, store, now_ms)),
     )
     progress(1.0)
     return run
 
 
-def _run_or_resume_backtest(
+def _load_or_run_backtest(
     database: Database,
     store: Store,
     fingerprint: str,
@@ -235,7 +235,9 @@ def _round_all(values: Any) -> list[float]:
     return [round(float(value), _DIGITS) for value in values]
 
 
-def _mean_prices_paid(database: Database, store: Store, now_ms: int) -> dict[int, float]:
+def _recent_mean_prices_paid(
+    database: Database, store: Store, now_ms: int
+) -> dict[int, float]:
     """Return the mean price that was paid for each item lately."""
     since_ms = now_ms - RECENT_DAYS * DAY_MS
     with database.reading() as connection:
@@ -263,7 +265,7 @@ def _forecast_rows(
             round(float(spread), _DIGITS),
             json.dumps(_round_all(recent)),
             path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
-            json.dumps(_days_with_sales(series)),
+            json.dumps(_sales_by_days_ago(series)),
             prices_paid.get(number),
         )
         for number, uses_model, path, amount, spread, recent, series in zip(
@@ -279,20 +281,24 @@ def _forecast_rows(
     ]
 
 
-def _days_with_sales(series: Any) -> list[tuple[int, float]]:
+def _sales_by_days_ago(daily_sales: Any) -> list[tuple[int, float]]:
     """Return (days before the run, sold) of the days with sales, the oldest first."""
-    days_with_sales = np.flatnonzero(series).tolist()
+    days_with_sales = np.flatnonzero(daily_sales).tolist()
     return [
-        (len(series) - day, round(float(series[day]), _DIGITS)) for day in days_with_sales
+        (len(daily_sales) - day, round(float(daily_sales[day]), _DIGITS))
+        for day in days_with_sales
     ]
 
 
 def _publish(
-    database: Database, store: Store, run: StoredForecastRun, rows: list[Sequence[object]]
+    database: Database,
+    store: Store,
+    run: StoredForecastRun,
+    item_rows: list[Sequence[object]],
 ) -> None:
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store.store_id)
         if not repository.lock_if_exists():
             message = f"{store.domain} was deleted; there is nothing to forecast"
             raise StoreDeletedError(message)
-        repository.replace_run(database, run, rows)
+        repository.replace_run(database, run, item_rows)

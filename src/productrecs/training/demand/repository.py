@@ -161,9 +161,12 @@ class DemandRepository(StoreScopedRepository):
         )
 
     def replace_run(
-        self, database: Database, run: StoredForecastRun, rows: Sequence[Sequence[object]]
+        self,
+        database: Database,
+        run: StoredForecastRun,
+        item_rows: Sequence[Sequence[object]],
     ) -> None:
-        """Publish `run` and its items' `rows` (number, method, days, ...)."""
+        """Publish `run` and its items' `item_rows` (number, method, days, ...)."""
         for table in (forecast_runs, item_forecasts, forecast_drafts):
             self._delete_rows(table)
         stored = (
@@ -181,7 +184,7 @@ class DemandRepository(StoreScopedRepository):
             None,  # set after the reorder e-mails were sent
         )
         database.insert_rows(self._connection, forecast_runs, [stored])
-        own_rows = [(self._store_id, *row) for row in rows]
+        own_rows = [(self._store_id, *row) for row in item_rows]
         database.insert_rows(self._connection, item_forecasts, own_rows)
 
 

@@ -175,18 +175,26 @@ def _select(rows: SearchInteractionRows, is_selected: Bools) -> SearchInteractio
 
 
 def _interaction_columns(
-    rows: SearchInteractionRows, queries: Ints, weight: float
+    interactions: SearchInteractionRows, queries: Ints, weight: float
 ) -> Columns:
-    """Return queries, items, shoppers, weights and times of the rows with a query."""
+    """Return queries, items, shoppers, weights and times of those with a query."""
     has_query = queries >= 0
-    searchers = np.where(rows.sessions != _UNKNOWN, rows.sessions, rows.shoppers)
+    searchers = np.where(
+        interactions.sessions != _UNKNOWN, interactions.sessions, interactions.shoppers
+    )
     weights = np.full(int(has_query.sum()), weight)
-    items = rows.items[has_query].astype(np.int64)
-    return queries[has_query], items, searchers[has_query], weights, rows.times[has_query]
+    items = interactions.items[has_query].astype(np.int64)
+    return (
+        queries[has_query],
+        items,
+        searchers[has_query],
+        weights,
+        interactions.times[has_query],
+    )
 
 
 def _last_query_before(
-    rows: SearchInteractionRows,
+    interactions: SearchInteractionRows,
     searches: SearchInteractionRows,
     window_ms: int,
     *,
@@ -196,27 +204,27 @@ def _last_query_before(
 
     A shopper is matched by session or identity.
     """
-    last_times = np.full(len(rows.times), -1, dtype=np.int64)
-    last_queries = np.full(len(rows.times), -1, dtype=np.int64)
-    if not len(rows.times) or not len(searches.times):
+    last_times = np.full(len(interactions.times), -1, dtype=np.int64)
+    last_queries = np.full(len(interactions.times), -1, dtype=np.int64)
+    if not len(interactions.times) or not len(searches.times):
         return last_queries
     for own_keys, other_keys in (
-        (rows.shoppers, searches.shoppers),
-        (rows.sessions, searches.sessions),
+        (interactions.shoppers, searches.shoppers),
+        (interactions.sessions, searches.sessions),
     ):
-        search_index = _last_search_before(
-            rows, searches, own_keys, other_keys, same_item=same_item
+        search_index = _last_search_index_before(
+            interactions, searches, own_keys, other_keys, same_item=same_item
         )
         is_later = search_index >= 0
         times = np.where(is_later, searches.times[search_index], -1)
-        is_later &= (times > last_times) & (rows.times - times <= window_ms)
+        is_later &= (times > last_times) & (interactions.times - times <= window_ms)
         last_queries[is_later] = searches.queries[search_index[is_later]]
         last_times[is_later] = times[is_later]
     return last_queries
 
 
-def _last_search_before(
-    rows: SearchInteractionRows,
+def _last_search_index_before(
+    interactions: SearchInteractionRows,
     searches: SearchInteractionRows,
     own_keys: Ints,
     other_keys: Ints,
@@ -225,16 +233,16 @@ def _last_search_before(
 ) -> Ints:
     """Return the index of the last search of each row's group before it; -1: none.
 
-    `own_keys` are the shoppers of the rows, `other_keys` those of the searches.
+    `own_keys` are the shoppers of the interactions, `other_keys` those of the searches.
     """
     salt = np.int64(0x9E3779B97F4A7C15 - (1 << 64)) if same_item else np.int64(0)
     with np.errstate(over="ignore"):
-        row_keys = own_keys ^ (rows.items * salt)
+        row_keys = own_keys ^ (interactions.items * salt)
         search_keys = other_keys ^ (searches.items * salt)
     _, groups = np.unique(np.concatenate((search_keys, row_keys)), return_inverse=True)
     # Events of one page share a timestamp: the log order breaks ties.
-    times = np.concatenate((searches.times, rows.times))
-    seqs = np.concatenate((searches.seqs, rows.seqs))
+    times = np.concatenate((searches.times, interactions.times))
+    seqs = np.concatenate((searches.seqs, interactions.seqs))
     order = np.lexsort((seqs, times, groups))
     is_search = order < len(searches.times)
     last_search_place = np.maximum.accumulate(

@@ -28,7 +28,7 @@ class TooManyProductsError(ProductRecsError):
 
 
 @contextlib.contextmanager
-def trial_index_in_language(
+def temporary_index_in_language(
     reader: RawReader,
     store_id: StoreId,
     language_setting: str,

@@ -83,7 +83,7 @@ class IndexUploader:
         """End `run` after the upload that is in progress."""
         self._stopping.set()
 
-    def renew_lease_if_due(self) -> None:
+    def renew_due_lease_or_stop(self) -> None:
         """Renew the lease if that is due; call it often, from any thread.
 
         Raises:
@@ -130,8 +130,8 @@ class IndexUploader:
         """Renew the lease and upload what changed, until the lease is lost or `stop`."""
         while not self._stopping.wait(_PAUSE_SECONDS):
             try:
-                self.renew_lease_if_due()
-                if self._may_upload.is_set() and not self.upload_changed_indexes():
+                self.renew_due_lease_or_stop()
+                if self._may_upload.is_set() and not self.try_uploading_changed_indexes():
                     break
             except ObjectStoreUnavailableError:  # logged once
                 self._stopping.wait(_RETRY_SECONDS)
@@ -142,7 +142,7 @@ class IndexUploader:
                 self._stopping.wait(_RETRY_SECONDS)
         self._stopping.set()
 
-    def upload_changed_indexes(self) -> bool:
+    def try_uploading_changed_indexes(self) -> bool:
         """Upload the changed indexes; return False if another process moved a pointer."""
         with self._database.reading() as connection:
             heads = serving_snapshots(connection)
@@ -154,11 +154,11 @@ class IndexUploader:
                 uploaded.index_id = None
             elif head.index_id != uploaded.index_id:
                 return False
-            if not self._upload_if_changed(head.store_id, uploaded):
+            if not self._try_uploading_if_changed(head.store_id, uploaded):
                 return False
         return True
 
-    def _upload_if_changed(self, store_id: StoreId, uploaded: _UploadState) -> bool:
+    def _try_uploading_if_changed(self, store_id: StoreId, uploaded: _UploadState) -> bool:
         folder = index_folder(self._root, store_id)
         stamps, now = _stamps(folder), time.monotonic()
         is_current = uploaded.index_id is not None and stamps == uploaded.stamps

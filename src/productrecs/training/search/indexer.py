@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from productrecs.core.errors import operator_text
 from productrecs.core.ids import StoreId
@@ -46,6 +46,12 @@ _GROWTH: Final = 30
 
 _AFTER_ALL: Final = 2**62
 
+IsCaughtUp: TypeAlias = bool
+"""Whether an index holds every change up to the head it was asked to reach."""
+
+HasMoreWork: TypeAlias = bool
+"""Whether a further step has work now, so that the worker need not wait."""
+
 
 class IndexGeneration:
     """One generation of one store's index, and its writer while there is work."""
@@ -80,7 +86,9 @@ class IndexGeneration:
         """Whether it was ever published to readers."""
         return self.manifest.files is not None
 
-    def index_next_batch(self, reader: RawReader, head_seq: int, *, publish: bool) -> bool:
+    def index_next_batch(
+        self, reader: RawReader, head_seq: int, *, publish: bool
+    ) -> IsCaughtUp:
         """Index one batch of changes; return whether all up to `head_seq` are indexed.
 
         Raises:
@@ -208,7 +216,7 @@ class Indexer:
         self._opened = 0  # writers, since the last commit of those that are due
         self._slowness = 1.0  # the factor of the pauses between checks
 
-    def run_next_batches(self, reader: RawReader) -> bool:
+    def run_next_batches(self, reader: RawReader) -> HasMoreWork:
         """Index one batch for each store with changes, and one batch of one new index.
 
         Indexes of deleted stores are removed. Returns whether there is more work now.
@@ -216,26 +224,26 @@ class Indexer:
         self._accounts.refresh(reader)
         heads = read_catalog_versions(reader)
         self._slowness = max(1.0, len(heads) / _STORES_AT_FULL_RATE)
-        self._remove_deleted_stores({head.store_id for head in heads})
+        self._remove_indexes_of_deleted_stores({head.store_id for head in heads})
         has_more = [self._index_batch_of_store(reader, head) for head in heads]
         draft = next((head for head in heads if self._is_drafting(head)), None)
         if draft is not None:
             has_more.append(self._run_store_step(self._continue_draft, reader, draft))
-        self._commit_due()
+        self._commit_idle_and_excess_writers()
         was_writing = self._is_writing
         self._is_writing = any(map(self._has_writer, self._indexings))
         if was_writing and not self._is_writing:
             release_freed_memory()
         return any(has_more)
 
-    def _index_batch_of_store(self, reader: RawReader, head: CatalogVersion) -> bool:
+    def _index_batch_of_store(self, reader: RawReader, head: CatalogVersion) -> HasMoreWork:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
         has_more = self._run_store_step(self._index_next_batch_or_begin_draft, reader, head)
         if self._has_writer(head.store_id) and not had_writer:
             self._opened += 1
             if self._opened >= _MAX_WRITERS:
-                self._commit_due()
+                self._commit_idle_and_excess_writers()
         return has_more
 
     def _has_writer(self, store_id: StoreId) -> bool:
@@ -251,10 +259,10 @@ class Indexer:
 
     def _run_store_step(
         self,
-        action: Callable[[RawReader, CatalogVersion, Store, _StoreIndexState], bool],
+        action: Callable[[RawReader, CatalogVersion, Store, _StoreIndexState], HasMoreWork],
         reader: RawReader,
         head: CatalogVersion,
-    ) -> bool:
+    ) -> HasMoreWork:
         """Run a store's step; a failure is retried later and stops no other store."""
         store = self._accounts.by_id(head.store_id)
         indexing = self._indexings.get(head.store_id)
@@ -270,7 +278,7 @@ class Indexer:
                 "search index rebuilt",
                 extra=_log_fields(head) | {"error": operator_text(error)},
             )
-            self._discard(indexing)
+            self._discard_broken_index(indexing)
         except OSError:
             _log.exception("search index write failed", extra=_log_fields(head))
             indexing.not_before = self._seconds() + _RETRY_SECONDS
@@ -282,7 +290,7 @@ class Indexer:
         head: CatalogVersion,
         store: Store,
         indexing: _StoreIndexState,
-    ) -> bool:
+    ) -> HasMoreWork:
         """Update the serving index; start a draft if needed."""
         if head.seq == 0 and indexing.live is None:
             return False  # a store without a catalog has no index
@@ -413,7 +421,7 @@ class Indexer:
         head: CatalogVersion,
         store: Store,
         indexing: _StoreIndexState,
-    ) -> bool:
+    ) -> HasMoreWork:
         """Index one batch of the draft; publish it once it has caught up."""
         draft = indexing.draft
         if draft is None:
@@ -439,7 +447,7 @@ class Indexer:
             "search index built", extra=_log_fields(head) | index_log_fields(draft.manifest)
         )
 
-    def _discard(self, indexing: _StoreIndexState) -> None:
+    def _discard_broken_index(self, indexing: _StoreIndexState) -> None:
         """Drop the broken index; the next turn starts a new one."""
         manifest = indexing.folder.serving_manifest()
         if manifest is not None and indexing.draft is None:
@@ -449,7 +457,7 @@ class Indexer:
                 generation.drop_writer()
         indexing.live = indexing.draft = None
 
-    def _commit_due(self) -> None:
+    def _commit_idle_and_excess_writers(self) -> None:
         self._opened = 0
         uncommitted = [
             indexing.live
@@ -459,8 +467,8 @@ class Indexer:
         for index, generation in enumerate(uncommitted):
             generation.commit_and_publish_if_due(now=index >= _MAX_WRITERS)
 
-    def _remove_deleted_stores(self, present: set[StoreId]) -> None:
-        for store_id in self._indexings.keys() - present:
+    def _remove_indexes_of_deleted_stores(self, existing: set[StoreId]) -> None:
+        for store_id in self._indexings.keys() - existing:
             dropped = self._indexings.pop(store_id)
             if dropped.live is not None:
                 dropped.live.drop_writer()

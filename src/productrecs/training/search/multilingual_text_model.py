@@ -65,7 +65,7 @@ _LATIN: Final = "\u024f"  # the last Latin letter
 _PIECE, _SCORE, _TEXT = 1, 2, 1  # fields of the file of pieces
 
 
-class _NetworkArray(NamedTuple):
+class _NetworkArrayShape(NamedTuple):
     """An array of the network: its name in the package, and its shape."""
 
     name: str
@@ -75,33 +75,33 @@ class _NetworkArray(NamedTuple):
 _NORM: Final = ("ln_g", "ln_b")
 
 
-def _network_arrays() -> list[_NetworkArray]:
+def _network_array_shapes() -> list[_NetworkArrayShape]:
     """Return the arrays of the network, in the order of its file."""
     wide = _SIZE + len(_CONTEXTS) * _CHANNELS
-    arrays = [_NetworkArray("scale", (_TABLES,)), _NetworkArray("lo", (_TABLES,))]
+    arrays = [_NetworkArrayShape("scale", (_TABLES,)), _NetworkArrayShape("lo", (_TABLES,))]
     for count, _ in _CONTEXTS:
         arrays += [
-            _NetworkArray(f"proj{count}", (_SIZE, _CHANNELS)),
+            _NetworkArrayShape(f"proj{count}", (_SIZE, _CHANNELS)),
             *(
-                _NetworkArray(f"{name}{count}", (_CHANNELS,))
+                _NetworkArrayShape(f"{name}{count}", (_CHANNELS,))
                 for name in ("proj_b", "ln_g", "ln_b")
             ),
             *(
-                _NetworkArray(f"w{n}_{count}", (count * _CHANNELS, _CHANNELS))
+                _NetworkArrayShape(f"w{n}_{count}", (count * _CHANNELS, _CHANNELS))
                 for n in (1, 2)
             ),
-            *(_NetworkArray(f"b{n}_{count}", (_CHANNELS,)) for n in (1, 2)),
+            *(_NetworkArrayShape(f"b{n}_{count}", (_CHANNELS,)) for n in (1, 2)),
         ]
     return [
         *arrays,
-        *(_NetworkArray(name, (wide,)) for name in _NORM),
-        _NetworkArray("cnn_W", (wide, _SIZE)),
-        _NetworkArray("cnn_b", (_SIZE,)),
-        *(_NetworkArray(name, (_SIZE, 320)) for name in ("d0", "p1")),
-        _NetworkArray("d1", (320, 320)),
-        *(_NetworkArray(name, (320, _SIZE)) for name in ("d2", "p3")),
-        _NetworkArray("d3", (_SIZE, _SIZE)),
-        _NetworkArray("eps", ()),
+        *(_NetworkArrayShape(name, (wide,)) for name in _NORM),
+        _NetworkArrayShape("cnn_W", (wide, _SIZE)),
+        _NetworkArrayShape("cnn_b", (_SIZE,)),
+        *(_NetworkArrayShape(name, (_SIZE, 320)) for name in ("d0", "p1")),
+        _NetworkArrayShape("d1", (320, 320)),
+        *(_NetworkArrayShape(name, (320, _SIZE)) for name in ("d2", "p3")),
+        _NetworkArrayShape("d3", (_SIZE, _SIZE)),
+        _NetworkArrayShape("eps", ()),
     ]
 
 
@@ -147,10 +147,12 @@ def _write_model_folder(target: Path, weights: bytes, pieces: bytes) -> None:
         with np.load(io.BytesIO(weights), allow_pickle=False) as file:
             parts = [file[f"q{n + 1}"] for n in range(_TABLES)]
             table = np.stack(parts, axis=1).reshape(-1, _SIZE).astype(np.uint8)
-            rows = [file[array.name].astype("<f4").ravel() for array in _network_arrays()]
+            rows = [
+                file[array.name].astype("<f4").ravel() for array in _network_array_shapes()
+            ]
         (draft / "table").write_bytes(table.tobytes())
         np.save(draft / "network.npy", np.concatenate(rows))
-        for name, array in _piece_arrays(pieces).items():
+        for name, array in _parse_piece_arrays(pieces).items():
             np.save(draft / f"{name}.npy", array)
         with contextlib.suppress(FileExistsError):
             draft.rename(target)
@@ -158,10 +160,10 @@ def _write_model_folder(target: Path, weights: bytes, pieces: bytes) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _piece_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
+def _parse_piece_arrays(sentencepiece_model: bytes) -> dict[str, npt.NDArray[Any]]:
     """Return hashes, numbers, log probabilities and lengths of the pieces, by hash."""
     texts, scores = [], []
-    for key, part in read_protobuf_fields(memoryview(content)):
+    for key, part in read_protobuf_fields(memoryview(sentencepiece_model)):
         if key != _PIECE or isinstance(part, int):
             continue
         fields = dict(read_protobuf_fields(part))
@@ -301,9 +303,9 @@ class MultilingualEmbedder:
         """Return False: there is nothing to prepare."""
         return False
 
-    def knows_word(self, text: str) -> bool:
+    def knows_every_word(self, query: str) -> bool:
         """Return False: no query gets a lower threshold."""
-        del text
+        del query
         return False
 
     def release(self) -> None:
@@ -340,10 +342,10 @@ class _EncoderNetwork:
         )
         self._eps = float(self._arrays["eps"])
 
-    def embed(self, numbers: Sequence[int]) -> Vectors:
+    def embed(self, piece_numbers: Sequence[int]) -> Vectors:
         """Return the vector of a text's pieces."""
         arrays = self._arrays
-        pieces = np.array([_BEGIN, *numbers, _END])
+        pieces = np.array([_BEGIN, *piece_numbers, _END])
         part = pieces % _TABLES
         words = (
             self._table.read(pieces.tolist()) * arrays["scale"][part, None]
@@ -392,7 +394,7 @@ class _EncoderNetwork:
 def _split_network_arrays(numbers: Vectors) -> list[tuple[str, Vectors]]:
     """Return the network's arrays, which stand one after another."""
     arrays, at = [], 0
-    for name, shape in _network_arrays():
+    for name, shape in _network_array_shapes():
         count = int(np.prod(shape))
         arrays.append((name, numbers[at : at + count].reshape(shape)))
         at += count

@@ -140,7 +140,7 @@ class _NetworkRewriter:
             for content in self._rewrite_node(operation, scaled)
         ]
         graph = b"".join(bytes_field(NODES, content) for content in rewritten)
-        graph += self._write_initializers(rewritten)
+        graph += self._encode_initializers(rewritten)
         for key, part in self._graph:
             if key in {GRAPH_NAME, INPUTS, OUTPUTS}:
                 graph += bytes_field(key, bytes(_as_bytes(part)))
@@ -219,7 +219,7 @@ class _NetworkRewriter:
         yield encode_node("Gather", (scaled.scales, operation.inputs[1]), factors, axis=0)
         yield encode_node("Mul", (numbers, factors), operation.output)
 
-    def _write_initializers(self, nodes: Sequence[bytes]) -> bytes:
+    def _encode_initializers(self, nodes: Sequence[bytes]) -> bytes:
         """Return the arrays that nodes take; large ones are put into the second file."""
         used = {
             name for content in nodes for name in _parse_node(memoryview(content)).inputs
@@ -269,21 +269,21 @@ class _NetworkRewriter:
         return bytes(model + bytes_field(OPERATOR_SETS, contributed))
 
 
-def _parse_node(content: memoryview) -> _OnnxNode:
+def _parse_node(encoded_node: memoryview) -> _OnnxNode:
     inputs, outputs, operator = [], [], ""
-    for key, part in read_protobuf_fields(content):
+    for key, part in read_protobuf_fields(encoded_node):
         if key == NODE_INPUTS:
             inputs.append(_as_text(part))
         elif key == NODE_OUTPUTS:
             outputs.append(_as_text(part))
         elif key == OPERATOR:
             operator = _as_text(part)
-    return _OnnxNode(operator, inputs, outputs[0], bytes(content))
+    return _OnnxNode(operator, inputs, outputs[0], bytes(encoded_node))
 
 
-def _parse_tensor(content: memoryview) -> tuple[str, _OnnxInitializer]:
+def _parse_tensor(encoded_tensor: memoryview) -> tuple[str, _OnnxInitializer]:
     shape, kind, name, numbers = [], 0, "", b""
-    for key, part in read_protobuf_fields(content):
+    for key, part in read_protobuf_fields(encoded_tensor):
         if key == SHAPE:
             shape.append(int(part))
         elif key == KIND:

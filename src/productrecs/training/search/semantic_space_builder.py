@@ -168,7 +168,7 @@ class SemanticSpaceBuilder:
         if is_idle or self._seconds() < progress.not_before or not folder.exists():
             return False
         try:
-            self._embed_next_batch(reader, head, progress, stopping)
+            self._embed_batch_and_publish_when_due(reader, head, progress, stopping)
         except ModelFileError:
             _log.exception("text model unavailable")
             self.is_off = True
@@ -178,7 +178,7 @@ class SemanticSpaceBuilder:
             progress.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
-    def _embed_next_batch(
+    def _embed_batch_and_publish_when_due(
         self,
         reader: RawReader,
         head: CatalogVersion,

@@ -147,11 +147,11 @@ class ProductVectors:
             self._hashes[:] = 0
         if missing > 0:
             count += max(missing, len(self._hashes) // 2) - missing
-            self._hashes = _grow(self._hashes, (count,))
-            self._codes = _grow(self._codes, (count, size))
+            self._hashes = _grow_with_zeros(self._hashes, (count,))
+            self._codes = _grow_with_zeros(self._codes, (count, size))
 
 
-def _grow(array: Any, shape: tuple[int, ...]) -> Any:
+def _grow_with_zeros(array: Any, shape: tuple[int, ...]) -> Any:
     """Return a longer array; its new rows take no memory before they are written."""
     longer = np.zeros(shape, array.dtype)
     longer[: len(array)] = array

@@ -137,7 +137,7 @@ class QueryEmbedder:
         embedded = self._queries.get(text)
         if embedded is None:
             vector = self.embedder.embed_queries([text])[0]
-            is_known = self.embedder.knows_word(text)
+            is_known = self.embedder.knows_every_word(text)
             embedded = self._queries.put(text, EmbeddedQuery(vector, is_known))
         return embedded
 
@@ -223,7 +223,7 @@ class ServedSemanticSpace:
         if (served := self._served) is None:
             return False
         try:
-            return served[1].embedder.knows_word(word)
+            return served[1].embedder.knows_every_word(word)
         except ModelFileError:
             self._discard()
             return False
@@ -251,7 +251,7 @@ class ServedSemanticSpaces:
         changed = [self._meaning.refresh(), self._languages.refresh()]
         return any(changed)
 
-    def add_similar(self, query: IndexQuery, hits: IndexHits) -> IndexHits:
+    def add_similar_if_few(self, query: IndexQuery, hits: IndexHits) -> IndexHits:
         """Return the hits plus similar products, if few hits contain every query word.
 
         A query by product id or sku, or of codes only, adds no similar products.
@@ -264,7 +264,7 @@ class ServedSemanticSpaces:
             and not self._meaning.is_operators
             and may_be_in_another_language(hits)
         ):
-            similar = self._similar_across_languages(query, hits)
+            similar = self._fuse_similar_across_languages(query, hits)
         return hits if similar is None else similar
 
     def _fuse_similar_in_meaning(
@@ -291,7 +291,7 @@ class ServedSemanticSpaces:
             hits, similar.items, query.limit, is_meant=has_word_meant_as_typed
         )
 
-    def _similar_across_languages(
+    def _fuse_similar_across_languages(
         self, query: IndexQuery, hits: IndexHits
     ) -> IndexHits | None:
         """Return similar products plus the hits by some of the words; None without any."""
@@ -407,7 +407,7 @@ class ServedIndex:
             hits = _NO_HITS if index is None else index.find(query)
         if self._meaning is None or index is None:
             return hits
-        return self._meaning.add_similar(query, hits)
+        return self._meaning.add_similar_if_few(query, hits)
 
     def similar_to(self, text: str, visible: Bools, limit: int) -> RankedSimilarProducts:
         """Return the visible products that mean what a text says; none without a model."""

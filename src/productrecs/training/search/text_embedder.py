@@ -116,7 +116,7 @@ class TextEncoder(Protocol):
     def precompute_piece_vectors(self, stopping: threading.Event) -> bool:
         """Do work that makes queries fast; return whether there was any."""
 
-    def knows_word(self, text: str) -> bool:
+    def knows_every_word(self, query: str) -> bool:
         """Return whether the threshold may be a little lower for a query."""
 
     def release(self) -> None:
@@ -199,18 +199,18 @@ class TextEmbedder:
         unfinished.replace(path)
         return True
 
-    def knows_word(self, text: str) -> bool:
-        """Return whether every word of a text is a single token; rare words are not.
+    def knows_every_word(self, query: str) -> bool:
+        """Return whether every word of a query is a single token; rare words are not.
 
         Raises:
             ModelFileError: when the model cannot be read.
         """
         try:
-            tokens = self._split_into_tokens(text)
+            tokens = self._split_into_tokens(query)
         except Exception as error:
             message = f"{self.model.tokenizer} cannot be used: {error}"
             raise ModelFileError(message) from error
-        return len(tokens) == len(text.split()) and _UNKNOWN.isdisjoint(tokens)
+        return len(tokens) == len(query.split()) and _UNKNOWN.isdisjoint(tokens)
 
     def release(self) -> None:
         """Unload the model until it is needed again."""

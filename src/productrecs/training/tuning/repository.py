@@ -30,10 +30,10 @@ class HyperparameterRepository(StoreScopedRepository):
 
     def options(self) -> CopurchaseOptions:
         """Return the store's hyperparameters; the defaults if none were tuned."""
-        parameters = self.last()
+        parameters = self.last_tuned()
         return (parameters and parameters.options) or CopurchaseOptions()
 
-    def last(self) -> TunedParameters | None:
+    def last_tuned(self) -> TunedParameters | None:
         """Return the last tuned values; None before the first tuning."""
         insight = read_insight(self._connection, self._store_id, TUNED_INSIGHT)
         if insight is None:

@@ -27,7 +27,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.training.order_and_cart_lines import order_lines
 from productrecs.training.partitioned_shopper_events import select_rows
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import OrderLineArrays, read_log
+from productrecs.training.training_inputs import OrderLineArrays, read_log_without_searches
 from productrecs.training.tuning.repository import (
     TUNED_INSIGHT,
     Changes,
@@ -225,7 +225,7 @@ def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
     """Return the stores whose hyperparameters are due for tuning."""
     with database.reading() as connection:
         rows = insight_coverages(connection, TUNED_INSIGHT)
-    return [row.store_id for row in rows if _is_due(row, now_ms)]
+    return [row.store_id for row in rows if _is_tuning_due(row, now_ms)]
 
 
 def tune_store(
@@ -242,7 +242,9 @@ def tune_store(
         StoreDeletedError: when the store was deleted.
     """
     with database.reading() as connection:
-        inputs, head = read_log(TrainingRepository(connection, store.store_id))
+        inputs, head = read_log_without_searches(
+            TrainingRepository(connection, store.store_id)
+        )
     trial_count = 0
 
     def count_trial() -> None:
@@ -260,11 +262,11 @@ def tune_store(
     return result
 
 
-def _is_due(row: InsightCoverage, now_ms: int) -> bool:
-    if row.seq < MIN_FACTS:
+def _is_tuning_due(coverage: InsightCoverage, now_ms: int) -> bool:
+    if coverage.seq < MIN_FACTS:
         return False
-    if row.computed_at is None:
+    if coverage.computed_at is None:
         return True
-    age = abs(now_ms - row.computed_at)
-    has_doubled = row.seq >= 2 * row.applied_seq
+    age = abs(now_ms - coverage.computed_at)
+    has_doubled = coverage.seq >= 2 * coverage.applied_seq
     return age >= RETUNE_AFTER_MS or (has_doubled and age >= RETUNE_GROWN_AFTER_MS)

@@ -63,7 +63,9 @@ _MAX_VISIT_EVENTS: Final = 60  # events of a visit; longer ones are robots
 _MIN_VISITORS: Final = 2
 
 
-def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]) -> Ints:
+def read_frequent_coviewed_pairs(
+    repository: TrainingRepository, numbers: Collection[int]
+) -> Ints:
     """Return co-viewed pairs of the given items, [n, 2], the earliest first.
 
     Pairs need at least two visitors; those with the highest cosine of co-views come first.
@@ -83,10 +85,10 @@ def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]
         return np.zeros((0, 2), np.int64)
     views = np.array(rows, dtype=np.int64)
     is_known = np.isin(views[:, 2], np.fromiter(numbers, np.int64, len(numbers)))
-    return coviewed_pairs(*views[is_known].T)
+    return frequent_coviewed_pairs(*views[is_known].T)
 
 
-def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
+def frequent_coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
     """Return the co-viewed pairs of views, parallel arrays in the log's order."""
     order = np.lexsort((times, visitors))
     visitors, times, items = visitors[order], times[order], items[order]
@@ -102,10 +104,10 @@ def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
         low, high = np.minimum(first, second), np.maximum(first, second)
         parts = (low, high, visitors[step:], times[step:])
         pair_rows.append(np.stack([part[is_pair] for part in parts], axis=1))
-    return _frequent_pairs(np.concatenate(pair_rows))
+    return _select_frequent_pairs(np.concatenate(pair_rows))
 
 
-def _frequent_pairs(pair_rows: Ints) -> Ints:
+def _select_frequent_pairs(pair_rows: Ints) -> Ints:
     """Return the frequent pairs among rows of two items, a visitor and a time."""
     if not len(pair_rows):
         return np.zeros((0, 2), np.int64)
@@ -122,11 +124,13 @@ def _frequent_pairs(pair_rows: Ints) -> Ints:
     return ordered_pairs
 
 
-def _coview_cosines(pairs: Ints, counts: npt.NDArray[Any]) -> Floats:
+def _coview_cosines(pairs: Ints, pair_counts: npt.NDArray[Any]) -> Floats:
     """Return the co-views of each pair divided by the items' views (cosine), 0 to 1."""
     size = int(pairs.max()) + 1
-    view_counts = np.bincount(pairs.ravel(), np.repeat(counts, 2), minlength=size)
-    weights: Floats = counts / np.sqrt(view_counts[pairs[:, 0]] * view_counts[pairs[:, 1]])
+    view_counts = np.bincount(pairs.ravel(), np.repeat(pair_counts, 2), minlength=size)
+    weights: Floats = pair_counts / np.sqrt(
+        view_counts[pairs[:, 0]] * view_counts[pairs[:, 1]]
+    )
     return weights
 
 
@@ -200,7 +204,7 @@ def build_and_publish_visual_model(
         facts: dict[str, Any] = {"learned_from": len(items), "taught_by": teacher}
         serving, learned_seq = None, progress.seq
     else:
-        space, facts = embedding.stored_space(serving.arrays), dict(serving.facts)
+        space, facts = embedding.select_space(serving.arrays), dict(serving.facts)
     vectors, is_new = _embed_items(database, store_id, items, embedding, space, serving)
     arrays = {
         **_build_visual_model(items, vectors, is_new, serving).to_arrays(),
@@ -210,12 +214,12 @@ def build_and_publish_visual_model(
     facts |= {_EMBEDDER: embedding.name, "pictures": len(items)}
     visual_id = publish_arrays(folder, arrays, facts, progress.visual_id)
     snapshots.upload_model(SnapshotName(store_id, PICTURES, visual_id), progress.visual_id)
-    _serve(database, store_id, folder, visual_id, progress, learned_seq)
+    _serve_or_delete_models(database, store_id, folder, visual_id, progress, learned_seq)
     _remove_models_except_served_and_newest_other(folder, visual_id, embedding.name)
     return visual_id
 
 
-def _serve(
+def _serve_or_delete_models(
     database: Database,
     store_id: StoreId,
     folder: Path,
@@ -260,7 +264,7 @@ def served_embedder(root: Path, store_id: StoreId, visual_id: str | None) -> str
     return str(facts.get(_EMBEDDER, ""))
 
 
-def stored_embedders(root: Path, store_id: StoreId) -> set[str]:
+def embedders_of_stored_models(root: Path, store_id: StoreId) -> set[str]:
     """Return the embeddings of a store's visual models on this machine."""
     return {
         embedder for _, embedder in _models_with_embedders(pictures_folder(root, store_id))
@@ -336,7 +340,9 @@ def _read_training_examples(
     """Return the training examples: sampled pictures, and co-viewed pairs."""
     with database.reading() as connection:
         numbers = {item.number for item in items}
-        pairs = read_coviewed_pairs(TrainingRepository(connection, store_id), numbers)
+        pairs = read_frequent_coviewed_pairs(
+            TrainingRepository(connection, store_id), numbers
+        )
         sampled_numbers = {
             number for number, _ in Counter(pairs.ravel().tolist()).most_common(_SAMPLE)
         }
@@ -423,7 +429,7 @@ def _build_visual_model(
     pictured = PicturedItems(
         vectors,
         np.array([item.number for item in items], dtype=np.int32),
-        _category_codes(items),
+        _narrowest_shared_category_codes(items),
         np.array(
             [item.price if item.price else np.nan for item in items], dtype=np.float32
         ),
@@ -464,7 +470,7 @@ def _renumber_neighbours(
     )
 
 
-def _category_codes(items: Sequence[DescribedItem]) -> Items:
+def _narrowest_shared_category_codes(items: Sequence[DescribedItem]) -> Items:
     """Return a code of each item's narrowest shared category; -1: none."""
     categories_of_items = [json.loads(item.categories) for item in items]
     sizes = Counter(name for names in categories_of_items for name in names)

@@ -44,7 +44,7 @@ class EncoderMeasurement:
     pictures: int
 
 
-def choose_sample(kinds: Sequence[str], size: int) -> list[int]:
+def choose_sample_rows(kinds: Sequence[str], sample_size: int) -> list[int]:
     """Return rows of the largest kinds, evenly from each; "" is no kind.
 
     Kinds with fewer products than are compared with each are left out.
@@ -55,9 +55,9 @@ def choose_sample(kinds: Sequence[str], size: int) -> list[int]:
             rows_by_kind.setdefault(kind, []).append(row)
     chosen: list[int] = []
     for rows in sorted(rows_by_kind.values(), key=len, reverse=True):
-        if len(rows) <= NEIGHBOURS or len(chosen) + NEIGHBOURS >= size:
+        if len(rows) <= NEIGHBOURS or len(chosen) + NEIGHBOURS >= sample_size:
             break
-        count = min(len(rows), PER_KIND, size - len(chosen))
+        count = min(len(rows), PER_KIND, sample_size - len(chosen))
         even_index = np.linspace(0, len(rows) - 1, count).astype(int)
         chosen += [rows[index] for index in even_index.tolist()]
     return chosen
@@ -106,7 +106,7 @@ def measure_encoder(
     no_pairs = np.zeros((0, 2), np.intp)
     space, _ = embedding.fit(EmbeddingExamples(rows, [], no_pairs))
     vectors = embedding.vectors_of(rows, space)
-    similarity = embedding.queries(vectors, space).kind @ vectors.T
+    similarity = embedding.weight_queries(vectors, space).kind @ vectors.T
     np.fill_diagonal(similarity, -np.inf)
     nearest = np.argsort(-similarity, axis=1, kind="stable")[:, :NEIGHBOURS]
     codes = np.unique(seen, return_inverse=True)[1]

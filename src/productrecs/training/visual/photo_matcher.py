@@ -124,7 +124,7 @@ class PhotoMatcher:
         identical_items = model.items_with_digest(file_digest(photo), visible)
         lists = [RankedItems(identical_items, np.ones(len(identical_items), np.float32))]
         if (vectors := self._photo_vectors(photo_descriptors)) is not None:
-            queries = self._pictures.queries(vectors, self._embedding)
+            queries = self._pictures.weight_queries(vectors, self._embedding)
             rows = np.concatenate([vectors[:1], *queries])  # one scan
             picture, *similar_lists = model.similar_to_vectors(rows, limit, visible)
             if self._embedding.detects_copies:  # otherwise other pictures may be as similar
@@ -163,7 +163,7 @@ class PhotoMatcher:
         if vectors is None:
             return RegionMatches([], self._pictures.confidence)
         things = [index for index, region in enumerate(regions) if region.is_thing]
-        scene = self._pictures.queries(vectors[things], self._embedding).scene
+        scene = self._pictures.weight_queries(vectors[things], self._embedding).scene
         rows = np.concatenate([vectors, scene])  # one scan
         similar_lists = self._pictures.model.similar_to_vectors(rows, limit, visible)
         of_things = dict(zip(things, similar_lists[len(regions) :], strict=True))

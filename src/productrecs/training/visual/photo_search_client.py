@@ -127,7 +127,7 @@ class PhotoWorkerClient:
         self._models = tuple(str(path or "") for path in paths)
         self._idle_seconds = idle_seconds
         self._normal_priority_until = -math.inf
-        self._process = self._worker_process(IDLE_PRIORITY)
+        self._process = self._create_worker_process(IDLE_PRIORITY)
 
     @property
     def pid(self) -> int | None:
@@ -143,7 +143,7 @@ class PhotoWorkerClient:
         self._process.close()
 
     def ask(
-        self, search_request: PhotoSearchRequest, photo: bytes, kind: type[_Reply]
+        self, search_request: PhotoSearchRequest, photo: bytes, reply_type: type[_Reply]
     ) -> _Reply | None:
         """Return the reply; None when the named model is gone.
 
@@ -153,13 +153,13 @@ class PhotoWorkerClient:
             PhotoWorkerError: when the process ended, or did not answer in time.
         """
         replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal]
-        replies = Decoder(kind | PhotoModelReplaced | PictureRefusal)
-        reply = self._request_with_retry(search_request, photo, replies)
+        replies = Decoder(reply_type | PhotoModelReplaced | PictureRefusal)
+        reply = self._request_at_idle_then_normal_priority(search_request, photo, replies)
         if isinstance(reply, PictureRefusal):
             raise reply.error()
         return None if isinstance(reply, PhotoModelReplaced) else reply
 
-    def _request_with_retry(
+    def _request_at_idle_then_normal_priority(
         self,
         search_request: PhotoSearchRequest,
         photo: bytes,
@@ -175,7 +175,7 @@ class PhotoWorkerClient:
         # A timeout or a killed process is not the photo's fault: the worker does not decode
         # it.
         self._normal_priority_until = time.monotonic() + _NORMAL_PRIORITY_SECONDS
-        self._process = self._worker_process(NORMAL_PRIORITY)
+        self._process = self._create_worker_process(NORMAL_PRIORITY)
         try:
             return self._process.request(search_request, replies, photo)
         except OSError as error:
@@ -186,9 +186,9 @@ class PhotoWorkerClient:
         if 0 < self._normal_priority_until <= time.monotonic():
             self._normal_priority_until = -math.inf
             self._process.close()
-            self._process = self._worker_process(IDLE_PRIORITY)
+            self._process = self._create_worker_process(IDLE_PRIORITY)
 
-    def _worker_process(self, priority: str) -> WorkerProcess:
+    def _create_worker_process(self, priority: str) -> WorkerProcess:
         """Return a process that starts on its first request."""
         seconds = (
             WAIT_SECONDS + _LOADING_SECONDS
@@ -212,7 +212,7 @@ class StorePhotoSearch:
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
-        search_request = self._search_request(ALIKE, limit, visible)
+        search_request = self._build_search_request(ALIKE, limit, visible)
         reply = self._ask_until_model_serves(search_request, photo, PhotoItemsReply)
         return PhotoSearchHits(
             unpack_ranked(reply.row), tuple(reply.codes), tuple(reply.lines)
@@ -226,7 +226,7 @@ class StorePhotoSearch:
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
-        search_request = self._search_request(AROUND, limit, visible)
+        search_request = self._build_search_request(AROUND, limit, visible)
         answer = self._ask_until_model_serves(search_request, photo, PhotoRegionReplies)
         places = [
             RegionMatch(
@@ -244,7 +244,7 @@ class StorePhotoSearch:
             places, MatchConfidence(answer.floor, answer.usual, *calibration)
         )
 
-    def _search_request(
+    def _build_search_request(
         self, operation: str, limit: int, visible: Bools
     ) -> PhotoSearchRequest:
         bits = np.packbits(visible).tobytes()
@@ -252,11 +252,11 @@ class StorePhotoSearch:
         return PhotoSearchRequest(operation, folder, "", limit, len(visible), bits)
 
     def _ask_until_model_serves(
-        self, search_request: PhotoSearchRequest, photo: bytes, kind: type[_Reply]
+        self, search_request: PhotoSearchRequest, photo: bytes, reply_type: type[_Reply]
     ) -> _Reply:
         for _ in range(_ATTEMPTS):
             search_request.visual_id = self._pictures.visual_id
-            answer = self._worker.ask(search_request, photo, kind)
+            answer = self._worker.ask(search_request, photo, reply_type)
             if answer is not None:
                 return answer
             time.sleep(_PAUSE_SECONDS)  # a newer model serves; its id arrives soon

@@ -99,7 +99,7 @@ class PhotoWorker:
         pictures.open_published_model(search_request.visual_id)
         if pictures.visual_id != search_request.visual_id:
             return PhotoModelReplaced()
-        describer = self._describer_of(pictures.embedder)
+        describer = self._find_or_start_describer(pictures.embedder)
         describer.used_at = time.monotonic()
         self._end_idle_describers(describer.used_at)
         matcher = PhotoMatcher(describer.viewer, pictures, describer.embedding)
@@ -118,7 +118,7 @@ class PhotoWorker:
         for describer in self._describers.values():
             describer.viewer.close()
 
-    def _describer_of(self, embedder: str) -> _PhotoDescriber:
+    def _find_or_start_describer(self, embedder: str) -> _PhotoDescriber:
         """Return the describer whose vectors the store has.
 
         Our own descriptors need no process of their own. Without the encoder, any

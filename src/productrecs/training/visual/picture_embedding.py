@@ -65,7 +65,7 @@ class DescriptorEmbedding(Protocol):
     def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the learned arrays of a store's pictures, and the name of the teacher."""
 
-    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return the stored arrays that came from `fit`."""
 
     def dimensions(self, space: Arrays) -> int:
@@ -74,7 +74,7 @@ class DescriptorEmbedding(Protocol):
     def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors, [n, dimensions]."""
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
+    def weight_queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return the query vectors for a product, for its kind, and for a scene's."""
 
 
@@ -90,7 +90,7 @@ class BuiltInEmbedding:
         space, verdict = fit_supervised_space(*examples)
         return space.to_arrays(), verdict.teacher
 
-    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return the space among the arrays."""
         return DescriptorProjection.from_arrays(arrays).to_arrays()
 
@@ -102,7 +102,7 @@ class BuiltInEmbedding:
         """Return the vectors of descriptors in the store's space."""
         return DescriptorProjection.from_arrays(space).vectors(descriptors)
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
+    def weight_queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return queries without, with and without the learned category axes."""
         stored = np.array([LOOKS_SHARE, KIND_SHARE * space["space_kind"].any()])
         product, kind = (
@@ -128,7 +128,7 @@ class ModelEmbedding:
         length = descriptors.shape[1] // _BYTES if len(descriptors) else 0
         return {"space_length": np.array([length], dtype=np.int64)}, "nobody"
 
-    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return that among the arrays."""
         return {"space_length": arrays["space_length"]}
 
@@ -143,7 +143,7 @@ class ModelEmbedding:
         lengths: Vectors = np.sqrt((vector**2).sum(axis=1, keepdims=True))
         return vector / np.maximum(lengths, 1e-9)
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
+    def weight_queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return the vectors for all kinds of query."""
         del space
         return PhotoQueryVectors(vectors, vectors, vectors)
@@ -168,10 +168,10 @@ class FusedEmbedding:
             features, examples.groups
         ).to_arrays(), teacher
 
-    def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return both spaces among the arrays."""
         return (
-            self._own.stored_space(arrays)
+            self._own.select_space(arrays)
             | FeatureProjection.from_arrays(arrays).to_arrays()
         )
 
@@ -185,7 +185,7 @@ class FusedEmbedding:
         encoded = FeatureProjection.from_arrays(space).vectors(features)
         return fuse_vectors(self._own.vectors_of(own, space), encoded)
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
+    def weight_queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return queries by visual similarity of both halves, by kind, and for scenes."""
         has_kinds = space["space_kind"].any(), space["space_feature_kind"].any()
         stored = np.array(FUSED_SHARES) * (True, has_kinds[0], True, has_kinds[1])

@@ -71,7 +71,7 @@ class PictureEncoders:
             path = InstalledModels(self.installed).used_file(EMBEDDER)
             if path is not None:
                 return _read_encoder(path)
-        return self._packaged_encoder()
+        return self._packaged_or_own_encoder()
 
     def previous(self) -> PictureEncoder | None:
         """Return the installed one or packaged one that served before, if it is usable."""
@@ -80,9 +80,11 @@ class PictureEncoders:
         installed = InstalledModels(self.installed)
         name = installed.previous_name(EMBEDDER)
         if name == PACKAGED:
-            return self._packaged_encoder()
+            return self._packaged_or_own_encoder()
         try:
-            return None if name is None else PictureEncoder(installed.picture_model(name))
+            return (
+                None if name is None else PictureEncoder(installed.read_picture_model(name))
+            )
         except ProductRecsError:
             return None
 
@@ -107,22 +109,25 @@ class PictureEncoders:
             for path in InstalledModels(self.installed).picture_model_files(""):
                 with contextlib.suppress(ModelFileError):
                     encoders[path.parent.name] = _read_encoder(path)
-        return encoders | {PACKAGED: self._packaged_encoder()}
+        return encoders | {PACKAGED: self._packaged_or_own_encoder()}
 
-    def stamp(self) -> object:
+    def current_encoder_stamp(self) -> object:
         """Return what changes when another encoder should serve, or its file changed."""
         if self.installed is None:
             return None
         installed = InstalledModels(self.installed)
         path = installed.used_file(EMBEDDER)
-        return installed.stamp(), None if path is None else _file_stamp(path)
+        return (
+            installed.used_models_stamp(),
+            None if path is None else _size_and_time_stamp(path),
+        )
 
     def _model_paths(self, digest: str) -> Iterator[Path]:
         yield from (path for path in (self.setting, self.packaged) if path is not None)
         if self.installed is not None:
             yield from InstalledModels(self.installed).picture_model_files(digest)
 
-    def _packaged_encoder(self) -> PictureEncoder:
+    def _packaged_or_own_encoder(self) -> PictureEncoder:
         if self.packaged is None:
             return OWN
         try:
@@ -136,7 +141,7 @@ def _read_encoder(path: Path) -> PictureEncoder:
     return PictureEncoder(read_model_file(path, EMBEDDER))
 
 
-def _file_stamp(path: Path) -> tuple[int, int] | None:
+def _size_and_time_stamp(path: Path) -> tuple[int, int] | None:
     try:
         stat = path.stat()
     except OSError:

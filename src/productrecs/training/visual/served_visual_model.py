@@ -82,11 +82,11 @@ class ServedVisualModel:
             return None
         return embedding.vectors_of(descriptors, self._space)
 
-    def queries(
+    def weight_queries(
         self, vectors: npt.NDArray[np.floating[Any]], embedding: DescriptorEmbedding
     ) -> PhotoQueryVectors:
         """Return the query vectors for a product, for its kind, and for a scene's."""
-        return embedding.queries(vectors, self._space)
+        return embedding.weight_queries(vectors, self._space)
 
     def mean_vector_of(
         self, views: Descriptors, embedding: DescriptorEmbedding

@@ -32,7 +32,7 @@ from productrecs.tenancy.accounts.store_settings import WEEKDAYS
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.index_in_another_language import (
     TooManyProductsError,
-    trial_index_in_language,
+    temporary_index_in_language,
 )
 
 _log: Final = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def show_language_effect_on_query_set(visit: Visit) -> Reply:
         searchable_store(visit.cached_store, settings) for settings in (stored, changed)
     )
     with contextlib.closing(visit.database.raw_reader()) as reader:
-        trial = trial_index_in_language(
+        trial = temporary_index_in_language(
             reader,
             visit.store.store_id,
             changed.language,

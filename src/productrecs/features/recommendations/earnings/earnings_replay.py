@@ -33,7 +33,7 @@ from productrecs.features.recommendations.reranking import (
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import read_log
+from productrecs.training.training_inputs import read_log_without_searches
 
 WEIGHTS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _MAX_CASES: Final = 2_000
@@ -72,7 +72,7 @@ def replay_earning_weights_and_store_result(
     """
     store_id = store.store_id
     with database.reading() as connection:
-        inputs, head = read_log(TrainingRepository(connection, store_id))
+        inputs, head = read_log_without_searches(TrainingRepository(connection, store_id))
         items = EarningsRepository(connection, store_id).prices_and_costs()
     cases, lists = replay_mix_lists(inputs, head.n_items, store.settings, _MAX_CASES)
     index = compute_earning_index(items.prices, items.costs, (), ())

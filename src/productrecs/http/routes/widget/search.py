@@ -507,7 +507,7 @@ def _highlight_and_encode_page(
     terms = searchable.index.interpret(
         searchable.index.analyse(query_without_prices), synonyms
     )
-    marker = Highlighter.of(terms, searchable.index.language)
+    marker = Highlighter.for_terms(terms, searchable.index.language)
     return encode_results_page(
         searchable,
         listing,
