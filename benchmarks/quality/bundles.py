@@ -70,7 +70,9 @@ def _add(report: Report, test: Trial, titles: Sequence[str], name: str) -> None:
         return True
 
     def found(source: ItemSets, may_use: MayUse) -> tuple[Found, str]:
-        chosen = [source.members(one) for one in source.choose_sets(PROPOSED, may_use)]
+        chosen = [
+            source.members(one) for one in source.choose_set_indexes(PROPOSED, may_use)
+        ]
         sizes = [sum(len(one) == size for one in chosen) for size in (2, 3, 4)]
         return _found(test, chosen), f"{len(chosen)} sets: {sizes} of 2, 3, 4 products"
 

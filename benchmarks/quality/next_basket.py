@@ -17,7 +17,7 @@ from benchmarks.quality.bought_together import CUT, trial
 from benchmarks.quality.datasets import DAY_MS, Orders, age_days, online_retail
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure, beside
-from productrecs.engines.buy_again import buy_again
+from productrecs.engines.buy_again import rank_repurchases
 from productrecs.engines.copurchase import fit_copurchase
 from productrecs.engines.rank_fusion import fuse_lists
 
@@ -76,7 +76,7 @@ def ours(orders: Orders, begin_ms: int) -> Lists:
     def lists(customer: Customer) -> Items:
         lines = np.concatenate(customer.past)
         when = np.repeat(customer.times, [len(one) for one in customer.past])
-        again = buy_again(lines.astype(np.int64), when, ranks, 60)
+        again = rank_repurchases(lines.astype(np.int64), when, ranks, 60)
         beside_it = model.complete(lines[-50:].tolist(), 60)
         fused = fuse_lists([again.items, beside_it.items], (1.0, COMPANIONS)).items
         filled = np.concatenate([fused, trending])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from productrecs.engines.array_types_and_sorting import Floats, Ints, Items, RankedItems
 
-SCORERS: Final = (reference_next_items, session_knn.next_items_scores_and_neighbours)
+SCORERS: Final = (reference_next_items, session_knn.next_items_scores_and_support)
 """The reference in numpy, and the compiled kernel."""
 
 Event = tuple[int, int, int]
@@ -134,7 +134,7 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         question = random_question(rng, 33, options, layout.owners)
         limit = int(rng.integers(1, 40))
 
-        compiled = session_knn.next_items_scores_and_neighbours(
+        compiled = session_knn.next_items_scores_and_support(
             layout, weights, question, limit
         )
         plain = reference_next_items(layout, weights, question, limit)
@@ -167,7 +167,7 @@ def test_the_kernel_and_its_reference_answer_alike(monkeypatch: pytest.MonkeyPat
 
     first = [index.next_items(visit, 0, limit) for visit, limit in visits]
     reference = reference_next_items
-    monkeypatch.setattr(index_module, "next_items_scores_and_neighbours", reference)
+    monkeypatch.setattr(index_module, "next_items_scores_and_support", reference)
     second = [index.next_items(visit, 0, limit) for visit, limit in visits]
 
     for one, other in zip(first, second, strict=True):
@@ -417,7 +417,7 @@ def before(items: list[int], one: int, other: int) -> bool:
 def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
     monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:
-    monkeypatch.setattr(index_module, "next_items_scores_and_neighbours", answer)
+    monkeypatch.setattr(index_module, "next_items_scores_and_support", answer)
     seen = walks(*[[0, 5]] * 3, *[[1, 6]] * 3, *[[2, 7]] * 3)
     plain, weighing = fitted(seen, 8), fitted(seen, 8, SessionKnnOptions(carted=6.0))
     carted = {0: InteractionType.CARTED}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from productrecs.engines.buy_again import (
-    buy_again,
     due_for_repurchase,
     is_habitual_buyer,
+    rank_repurchases,
     usual_repurchase_intervals,
 )
 
@@ -24,7 +24,7 @@ RANKS = np.arange(10, dtype=np.int32)
 
 def again(*lines: tuple[int, int], ranks: Items = RANKS) -> list[tuple[int, float]]:
     items, times = (np.array(column, dtype=np.int64) for column in zip(*lines, strict=True))
-    ranked = buy_again(items, times, ranks, 10)
+    ranked = rank_repurchases(items, times, ranks, 10)
     return list(zip(ranked.items.tolist(), ranked.scores.tolist(), strict=True))
 
 
@@ -51,7 +51,7 @@ def test_an_item_that_no_longer_sells_falls_back() -> None:
 def test_nothing_bought_is_nothing_to_buy_again() -> None:
     none = np.zeros(0, dtype=np.int64)
 
-    assert buy_again(none, none, RANKS, 10).items.tolist() == []
+    assert rank_repurchases(none, none, RANKS, 10).items.tolist() == []
 
 
 def test_a_fifth_of_lines_that_came_before_are_a_habit() -> None:

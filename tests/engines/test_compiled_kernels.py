@@ -18,7 +18,7 @@ from productrecs.engines.copurchase.sparse_product import SparseRows, multiply
 from productrecs.engines.visual.connected_components import (
     close_mask,
     label_parts,
-    part_boxes,
+    part_edges,
 )
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def test_parts_of_a_mask_are_those_of_scipy(share: float) -> None:
     mask = np.random.default_rng(6).random((48, 31)) < share
 
     labels, count = label_parts(mask)
-    boxes = part_boxes(labels, count)
+    boxes = part_edges(labels, count)
 
     expected, expected_count = ndimage.label(mask)
     assert count == expected_count

@@ -130,6 +130,6 @@ def test_chosen_sets_differ(
         np.array(rows, np.int32), np.full(4, 9, np.int32), np.full(4, 2.0, np.float32)
     )
 
-    chosen = sets.choose_sets(limit, lambda members: members != forbidden, most)
+    chosen = sets.choose_set_indexes(limit, lambda members: members != forbidden, most)
 
     assert [sets.members(index) for index in chosen] == expected

@@ -160,7 +160,7 @@ def test_the_number_of_baskets_is_that_of_all_variants() -> None:
 
     assert model.shared_basket_count(UNSOLD, trousers) == together
     assert (
-        dict(model.companions_with_basket_counts(UNSOLD))[trousers] == 0
+        dict(model.evident_companions_with_basket_counts(UNSOLD))[trousers] == 0
     )  # it was itself in none
 
 

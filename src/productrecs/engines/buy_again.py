@@ -35,7 +35,7 @@ _HEAD: Final = 20.0  # popularity ranks up to here count almost as the first
 def is_habitual_buyer(items: Ints, times: Ints) -> bool:
     """Return whether a buyer rebuys: at least a fifth of their lines are repeats.
 
-    `items` and `times` [n] are as in `buy_again`; repeats in one basket count once.
+    `items` and `times` [n] are as in `rank_repurchases`; repeats in one basket count once.
     """
     if not len(items):
         return False
@@ -44,7 +44,9 @@ def is_habitual_buyer(items: Ints, times: Ints) -> bool:
     return line_count - len(np.unique(items)) >= HABIT_SHARE * line_count
 
 
-def buy_again(items: Ints, times: Ints, popularity_ranks: Items, limit: int) -> RankedItems:
+def rank_repurchases(
+    items: Ints, times: Ints, popularity_ranks: Items, limit: int
+) -> RankedItems:
     """Return up to `limit` items that were bought before, the likeliest next one first.
 
     `items` and `times` [n] (UTC milliseconds, ascending) are one buyer's lines; lines

@@ -12,7 +12,7 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
     detect_language,
-    without_opening,
+    without_opening_phrase,
 )
 from productrecs.engines.text.query_suggestions import spell_as_title
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
@@ -127,7 +127,7 @@ def test_suggestions_are_written_as_titles_are(
     ],
 )
 def test_an_opening_is_not_what_is_wanted(query: str, wanted: str) -> None:
-    assert " ".join(without_opening(query_words(query))) == wanted
+    assert " ".join(without_opening_phrase(query_words(query))) == wanted
 
 
 @pytest.mark.parametrize(

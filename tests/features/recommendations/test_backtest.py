@@ -125,7 +125,7 @@ def test_the_evaluated_orders_are_not_trained_on(monkeypatch: pytest.MonkeyPatch
     inputs = store_with([[0, 1], [2, 3], *[[4, 5]] * 8] * 70 + [[0, 3], [2, 1]] * 150)
 
     honest = of(results_by_task(inputs)[BacktestTask.ORDER])["buy"]
-    monkeypatch.setattr(TrainingInputs, "before", lambda self, _: self)
+    monkeypatch.setattr(TrainingInputs, "events_and_orders_before", lambda self, _: self)
     leaking = of(results_by_task(inputs)[BacktestTask.ORDER])["buy"]  # the control
 
     assert honest.recall_at_20 == 0.0

@@ -20,7 +20,7 @@ def test_mapped_vectors_can_change_and_their_file_only_when_written(tmp_path: Pa
     made = ProductVectors(tmp_path, "model")
     rows = unit_rows(np.random.default_rng(7).standard_normal((COUNT, SIZE)))
     made.put(list(range(COUNT)), list(range(1, COUNT + 1)), rows)
-    made.write()
+    made.write_and_keep_previous_model()
 
     changed = ProductVectors(tmp_path, "model")
     base: object = changed.codes
@@ -32,7 +32,7 @@ def test_mapped_vectors_can_change_and_their_file_only_when_written(tmp_path: Pa
 
     unwritten = ProductVectors(tmp_path, "model")
     assert (unwritten.codes == made.codes).all()
-    changed.write()
+    changed.write_and_keep_previous_model()
     written = ProductVectors(tmp_path, "model")
     assert (written.codes[5] == made.codes[6]).all()
     assert not written.codes[7].any()

@@ -26,7 +26,7 @@ from productrecs.engines.browse.session_knn import (
     SessionKnnOptions,
     SessionQuery,
     SessionWeightTables,
-    next_items_scores_and_neighbours,
+    next_items_scores_and_support,
     read_only_layout,
     weight_tables,
 )
@@ -167,10 +167,10 @@ class SessionIndex:
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
         """
-        query = self._session_query(recent, exclude_session)
+        query = self._build_session_query(recent, exclude_session)
         if limit <= 0 or len(query.items) == 0:
             return NO_RANKED
-        items, scores, counts = next_items_scores_and_neighbours(
+        items, scores, counts = next_items_scores_and_support(
             self._layout, self._query_weights(query, interactions), query, limit
         )
         support: Items | None = counts
@@ -191,7 +191,7 @@ class SessionIndex:
             return items, scores
         extended_query = query._replace(items=best)
         extended_weights = self._weights._replace(returns=np.zeros(self._options.prefix))
-        next_of_best, votes, _ = next_items_scores_and_neighbours(
+        next_of_best, votes, _ = next_items_scores_and_support(
             self._layout, extended_weights, extended_query, limit + len(items)
         )
         is_new = np.isin(next_of_best, items, invert=True)
@@ -233,7 +233,7 @@ class SessionIndex:
 
         The value is a share of all steps. It adds to the item's votes in `next_items`.
         """
-        places = self._session_query(recent, None).items.tolist()
+        places = self._build_session_query(recent, None).items.tolist()
         place = places.index(item) if item in places else 0
         if not 0 < place < len(self._returns) or not self._options.returns:
             return 0.0
@@ -249,7 +249,7 @@ class SessionIndex:
 
         The arguments are those of `next_items`, and so are the sessions; by item number.
         """
-        query = self._session_query(recent, exclude_session)
+        query = self._build_session_query(recent, exclude_session)
         if len(query.items) == 0:
             return 0, {}
         layout = self._layout
@@ -264,7 +264,7 @@ class SessionIndex:
         )
         return len(slots), dict(zip(items.tolist(), counts.tolist(), strict=True))
 
-    def _session_query(
+    def _build_session_query(
         self, recent: Sequence[int] | Items, excluded: int | None
     ) -> SessionQuery:
         recent_items = recent.tolist() if isinstance(recent, np.ndarray) else recent
@@ -278,12 +278,12 @@ class SessionIndex:
         return SessionQuery(
             items=np.array(newest_items, dtype=np.int32),
             current=recent_items[-1] if len(recent_items) else -1,
-            own_slots=_NO_SESSIONS if excluded is None else self._slots_of(excluded),
+            own_slots=_NO_SESSIONS if excluded is None else self._slots_of_owner(excluded),
             recent_sessions=options.recent_sessions,
             neighbours=options.neighbours,
         )
 
-    def _slots_of(self, owner: int) -> Ints:
+    def _slots_of_owner(self, owner: int) -> Ints:
         """Return the slots of an owner's sessions, ascending."""
         owners = self._owners
         begin = int(owners.searchsorted(owner))

@@ -191,14 +191,14 @@ def nearest_sessions(
     layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery
 ) -> MatchingSessions:
     """Return the most similar of the recent sessions."""
-    recent = _recent_sessions(layout, weights, query)
+    recent = _recent_matching_sessions(layout, weights, query)
     order = np.lexsort((-recent.slots, -recent.similarities))[: query.neighbours]
     by_slot = np.sort(order)  # back to newest first
     slots, similarities, matches = recent
     return MatchingSessions(slots[by_slot], similarities[by_slot], matches[by_slot])
 
 
-def _recent_sessions(
+def _recent_matching_sessions(
     layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery
 ) -> MatchingSessions:
     """Return the newest sessions that share an item with the visit."""
@@ -268,7 +268,7 @@ def thread_scratch(n_items: int, recent_sessions: int) -> tuple[SessionScratch, 
     return scratch
 
 
-def next_items_scores_and_neighbours(
+def next_items_scores_and_support(
     layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats, Items]:
     """Return up to `limit` items that neighbouring sessions vote for, best first.

@@ -185,7 +185,7 @@ def _best_sellers_of_complements(
 
     The result is offsets by category, items, and indexes into `counts`.
     """
-    best_sellers = _best_sellers(categories, units_sold, n_categories)
+    best_sellers = _best_seller_by_category(categories, units_sold, n_categories)
     is_significant = (counts.baskets > counts.expected + counts.noise) & (
         counts.baskets >= options.min_pair_count
     )
@@ -200,7 +200,7 @@ def _best_sellers_of_complements(
     return csr_offsets(counts.owners[index], n_categories), items, index
 
 
-def _best_sellers(
+def _best_seller_by_category(
     categories: Items, units_sold: Ints, n_categories: int
 ) -> npt.NDArray[np.int64]:
     """Return [n_categories] the best-selling item of each category; -1 if none was sold."""

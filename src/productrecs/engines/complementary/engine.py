@@ -89,7 +89,7 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
         """Return the complements, and the co-purchases with carts if these add any."""
         if not inputs.has_categories:
             return prefixed(self.name, ComplementModel.empty().to_arrays())
-        carts = self._fit_carts(inputs)
+        carts = self._fit_copurchase_with_carts(inputs)
         pairs = carts or CopurchaseModels.from_arrays(fitted).widest
         model = ComplementModel.empty()
         if len(pairs.companions):
@@ -105,7 +105,7 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
         return {**cart_arrays, **prefixed(self.name, model.to_arrays())}
 
     @staticmethod
-    def _fit_carts(inputs: FitInputs) -> CopurchaseModel | None:
+    def _fit_copurchase_with_carts(inputs: FitInputs) -> CopurchaseModel | None:
         lines = inputs.order_lines_with_visit_carts()
         if lines is None:
             return None

@@ -125,7 +125,7 @@ class ComplementModel:
         excluded_groups = self._groups_of(basket_items)
         complements = copurchases
         if len(copurchases.items):
-            index = self._complement_index(
+            index = self._indexes_of_complements(
                 copurchases.items, excluded_categories, excluded_groups
             )
             if len(index) < len(copurchases.items):
@@ -160,7 +160,7 @@ class ComplementModel:
             return set()
         return {group for group in self.variant_groups[items].tolist() if group}
 
-    def _complement_index(
+    def _indexes_of_complements(
         self, items: Items, excluded_categories: set[int], excluded_groups: set[int]
     ) -> Ints:
         """Return indexes of the items of other categories, one of each variant group."""

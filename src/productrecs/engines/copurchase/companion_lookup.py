@@ -76,11 +76,16 @@ def thread_scratch(n_items: int) -> tuple[CompanionScratch, Any]:
 
 
 def best_companions(
-    layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
+    layout: CompanionArrays, anchors: Ints, anchor_weights: Floats, limit: int
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
     scratch, pointers = thread_scratch(len(layout.lean))
     count = _best_companions(
-        layout.pointers, pointers, address(anchors), address(counts), len(anchors), limit
+        layout.pointers,
+        pointers,
+        address(anchors),
+        address(anchor_weights),
+        len(anchors),
+        limit,
     )
     return scratch.best_items[:count].copy(), scratch.best_scores[:count].copy()

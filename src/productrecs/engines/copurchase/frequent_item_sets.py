@@ -93,7 +93,7 @@ class ItemSets:
         """Return the items of one set."""
         return tuple(item for item in self.items[index].tolist() if item != _NO_ITEM)
 
-    def choose_sets(
+    def choose_set_indexes(
         self,
         limit: int,
         may_use: Callable[[tuple[int, ...]], bool],

@@ -146,7 +146,9 @@ class CopurchaseModel:
         certain: Items = self.companions[begin:end][is_certain]
         return certain
 
-    def companions_with_basket_counts(self, anchor: int) -> Iterator[tuple[int, int]]:
+    def evident_companions_with_basket_counts(
+        self, anchor: int
+    ) -> Iterator[tuple[int, int]]:
         """Yield an item's companions, best first, each with the number of common baskets.
 
         Pairs that chance explains are left out: best sellers co-occur with everything.
@@ -239,11 +241,11 @@ class CopurchaseModels:
 def companion_hashes(model: Arrays) -> Words:
     """Return a hash [n_items] of each item's companions, of a model's stored arrays."""
 
-    def hashes_of(rows: slice, _: Ints) -> Words:
+    def hash_companion_rows(rows: slice, _: Ints) -> Words:
         hashes = hash_pairs(model["companions"][rows], model["support"][rows])
         hashes += to_words(model["evidence"][rows])
         if len(model[_SHARED]):  # pooled baskets of variants
             hashes = mix_bits(hashes) + to_words(model[_SHARED][rows])
         return mix_bits(hashes)
 
-    return sum_hashes_by_run(model["offsets"], hashes_of)
+    return sum_hashes_by_run(model["offsets"], hash_companion_rows)

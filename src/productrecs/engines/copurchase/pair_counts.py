@@ -126,7 +126,7 @@ def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Bas
     basket_numbers, first_line = np.unique(baskets[baskets >= 0], return_index=True)
     buyer_of_basket = buyers[baskets >= 0][first_line]
     content_hashes = np.zeros(len(basket_numbers), dtype=np.uint64)
-    np.add.at(content_hashes, lines.baskets, _hash(lines.items.astype(np.uint64)))
+    np.add.at(content_hashes, lines.baskets, _splitmix64(lines.items.astype(np.uint64)))
     order = np.lexsort((lines.ages_days, content_hashes, buyer_of_basket))
     is_repeated = np.zeros(len(basket_numbers), dtype=np.bool_)
     is_repeated[order[1:]] = (np.diff(content_hashes[order]) == 0) & (
@@ -143,7 +143,7 @@ def without_repeated_baskets(lines: Baskets, baskets: Ints, buyers: Ints) -> Bas
     )
 
 
-def _hash(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _splitmix64(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return 64 well-mixed bits for each number (splitmix64)."""
     hashed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -86,7 +86,7 @@ class PairGrader:
         self._total = max(float(self._neighbours.sum()), 1.0)
         self._categories = None
         if categories is not None and (categories >= 0).any():
-            self._categories = _category_pairs(lines, categories, self._neighbours)
+            self._categories = _count_category_pairs(lines, categories, self._neighbours)
 
     def grade_pairs(self, pairs: PairCounts) -> Bytes:
         """Return `CHANCE` to `CERTAIN` for each of the pairs, which are sorted by owner."""
@@ -95,7 +95,7 @@ class PairGrader:
         support = pairs.support.astype(np.float64)
         expected = self._neighbours[pairs.owners] * self._neighbours[pairs.companions]
         expected /= self._total
-        min_shares = self._min_shares(pairs, support)
+        min_shares = self._lower_limits_of_shares(pairs, support)
         min_orders = min(_MAX_NEEDED, 1 + self._orders // _ORDERS_PER_NEEDED)
         is_frequent = (support >= min_orders) & (min_shares >= _LISTED_SHARE)
         evidence = self._evidence_beyond_chance(pairs, support, expected)
@@ -109,7 +109,7 @@ class PairGrader:
         evidence[is_certain] = CERTAIN
         return evidence
 
-    def _min_shares(self, pairs: PairCounts, support: Floats) -> Floats:
+    def _lower_limits_of_shares(self, pairs: PairCounts, support: Floats) -> Floats:
         """Return the least share of the owner's orders: Wilson's lower limit."""
         orders = np.maximum(self._counts[pairs.owners], 1.0)
         share, scaled = support / orders, _Z**2 / orders
@@ -182,7 +182,7 @@ class PairGrader:
         return np.where(is_known, lifts, 1.0), is_known
 
 
-def _category_pairs(
+def _count_category_pairs(
     lines: Baskets, categories: Items, neighbours: Floats
 ) -> _CategoryPairCounts:
     unknown = int(categories.max()) + 1

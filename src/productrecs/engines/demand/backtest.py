@@ -211,7 +211,7 @@ def _add_origin_forecasts(
     )
 
 
-def _concatenate(paths: list[ForecastPaths]) -> ForecastPaths:
+def _concatenate_paths(paths: list[ForecastPaths]) -> ForecastPaths:
     return ForecastPaths(
         np.concatenate([part.mean for part in paths]),
         np.concatenate([part.quantiles for part in paths], axis=1),
@@ -226,7 +226,7 @@ def _fit_and_score_ensemble(
     evaluated_items: Ints,
 ) -> DemandBacktestResult:
     by_method = zip(*past_forecasts.methods, strict=True)
-    methods = MethodForecasts(*(_concatenate(list(paths)) for paths in by_method))
+    methods = MethodForecasts(*(_concatenate_paths(list(paths)) for paths in by_method))
     actual = np.concatenate(past_forecasts.actual)
     on_sale = np.concatenate(past_forecasts.on_sale)
     levels = np.concatenate(past_forecasts.levels)
@@ -319,7 +319,7 @@ def _item_accuracy(
 
     starts = [demand.days - HORIZON - WEEK * back for back in range(count)]
     naive, moving = (
-        _concatenate([method(demand, start, evaluated_items) for start in starts])
+        _concatenate_paths([method(demand, start, evaluated_items) for start in starts])
         for method in (_seasonal_naive, _moving_average_of_days)
     )
     return ItemForecastAccuracy(

@@ -219,18 +219,20 @@ def closed_in_future(closed: Bools, first_day: int, future_days: Ints) -> Bools:
         int(ordinal): bool(is_closed)
         for ordinal, is_closed in zip(past_days, closed, strict=True)
     }
-    dates = [_is_closed_date(int(ordinal), by_date) for ordinal in future_days.tolist()]
+    dates = [
+        _is_date_closed_each_year(int(ordinal), by_date) for ordinal in future_days.tolist()
+    ]
     return closed_weekdays[weekdays(future_days)] | np.array(dates, dtype=np.bool_)
 
 
-def _is_closed_date(ordinal: int, closed: dict[int, bool]) -> bool:
+def _is_date_closed_each_year(ordinal: int, closed_by_ordinal: dict[int, bool]) -> bool:
     day = date.fromordinal(ordinal)
     if (day.month, day.day) == (2, 29):
         return False
     was_closed = []
     for back in (1, 2, 3):
         ordinal_before = day.replace(year=day.year - back).toordinal()
-        if ordinal_before in closed:
-            was_closed.append(closed[ordinal_before])
+        if ordinal_before in closed_by_ordinal:
+            was_closed.append(closed_by_ordinal[ordinal_before])
     min_years = 1 if (day.month, day.day) in _FEAST else _MIN_YEARS
     return len(was_closed) >= min_years and all(was_closed)

@@ -26,8 +26,8 @@ from productrecs.engines.demand.forecast_methods import method_forecasts
 from productrecs.engines.demand.store_total_forecast import (
     StoreTotalBacktest,
     StoreTotalForecast,
+    actual_over_forecast_quantiles,
     backtest_totals,
-    error_quantiles,
     forecast_store_total,
     shift_forecast,
 )
@@ -166,7 +166,7 @@ def _total_accuracy(
     inside_count = 0
     for row in range(count):
         is_other_origin = np.arange(history.origins) != row
-        low, _, high = error_quantiles(
+        low, _, high = actual_over_forecast_quantiles(
             history.forecast[is_other_origin], history.actual[is_other_origin]
         )
         observed, expected = actual[row], forecast[row]

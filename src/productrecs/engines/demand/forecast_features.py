@@ -41,7 +41,7 @@ _MIN_WEEK_SHARE: Final = 0.75  # minimum share of weeks in which a weekday has s
 _MIN_YEAR_FACTOR, _MAX_YEAR_FACTOR = 0.4, 2.5
 
 
-def mean_amounts(
+def open_day_means(
     demand: DailyDemand, origin: int, window: int, caps: Floats | None = None
 ) -> Floats:
     """Return each item's mean amount on its open days of the last `window` days: [items].
@@ -64,8 +64,8 @@ def item_levels(demand: DailyDemand, origin: int, caps: Floats | None = None) ->
     `caps` are its `bulk_order_caps`, if already computed.
     """
     caps_of_items = bulk_order_caps(demand, origin) if caps is None else caps
-    recent = mean_amounts(demand, origin, _LEVEL_DAYS, caps_of_items)
-    longer = mean_amounts(demand, origin, origin)
+    recent = open_day_means(demand, origin, _LEVEL_DAYS, caps_of_items)
+    longer = open_day_means(demand, origin, origin)
     return np.nan_to_num(np.where(np.isnan(recent), longer, recent)) + _LEVEL_FLOOR
 
 
@@ -75,7 +75,7 @@ def sales_rates(ordinary_days: DailyDemand, profile: Floats, half_life: float) -
     `ordinary_days` have no bulk orders; `profile` [7] are the store's weekday factors.
     """
     days = profile[weekdays(ordinary_days.ordinals(0, ordinary_days.days))]
-    return decayed_mean_amounts(ordinary_days, ordinary_days.days, half_life, days)
+    return decayed_open_day_means(ordinary_days, ordinary_days.days, half_life, days)
 
 
 class ForecastOriginFeatures:
@@ -105,7 +105,7 @@ class ForecastOriginFeatures:
             (self._item_features(), self._rate_features(rates)), axis=1
         )
         self._store = _store_features(all_demand, origin)
-        self._profile, self._last = self._weekday_means_and_last()
+        self._profile, self._last = self._weekday_means_and_last_amounts()
         demand_so_far = all_demand.until(origin)
         self._last_year = _last_year_sales_ratios(store_totals(demand_so_far), origin)
 
@@ -134,7 +134,7 @@ class ForecastOriginFeatures:
         demand, origin = self._demand, self._origin
         columns = [np.log(self.levels)]
         amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
-        by_window = {window: mean_amounts(demand, origin, window) for window in _WINDOWS}
+        by_window = {window: open_day_means(demand, origin, window) for window in _WINDOWS}
         columns += [by_window[window] / self.levels for window in _WINDOWS]
         for window in (28, 112):
             window_amounts = amounts[:, -window:]
@@ -161,7 +161,7 @@ class ForecastOriginFeatures:
                 for quantile in open_day_quantiles(demand, origin, window)
             ]
         columns += [np.minimum(days_since_sale, _MAX_AGE), np.minimum(age, _MAX_AGE)]
-        columns.append(decayed_mean_amounts(demand, origin, 14.0) / self.levels)
+        columns.append(decayed_open_day_means(demand, origin, 14.0) / self.levels)
         columns.append(self._category_trends_of_items())
         columns.append(_last_year_means(demand, origin) / self.levels)
         return np.stack(columns, axis=1).astype(np.float32)
@@ -187,7 +187,7 @@ class ForecastOriginFeatures:
             codes >= 0, _category_trends(self._full_demand, self._origin)[codes], np.nan
         )
 
-    def _weekday_means_and_last(self) -> tuple[Floats, Floats]:
+    def _weekday_means_and_last_amounts(self) -> tuple[Floats, Floats]:
         """Return each item's mean and last amount by weekday, in levels: [items, 7]."""
         demand, origin = self._demand, self._origin
         start = max(0, origin - 8 * WEEK)
@@ -300,7 +300,7 @@ def _weekday_factors_of_median_week(totals: Floats, ordinals: Ints) -> Floats:
     return np.asarray(factors / factors[factors > 0].mean())
 
 
-def decayed_mean_amounts(
+def decayed_open_day_means(
     demand: DailyDemand, origin: int, half_life: float, profile: Floats | None = None
 ) -> Floats:
     """Return each item's mean on open days, newer days weighing more: [items].

@@ -24,7 +24,7 @@ from productrecs.engines.demand.ensemble_and_calibration import (
 from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,
     item_levels,
-    mean_amounts,
+    open_day_means,
     open_day_quantiles,
     sales_rates,
     store_totals,
@@ -144,7 +144,7 @@ def trust_in_total(demand: DailyDemand) -> float:
 
 def moving_average(demand: DailyDemand, origin: int) -> ForecastPaths:
     """Return the mean of the last 28 open days, with the quantiles of the last 56."""
-    mean = np.nan_to_num(mean_amounts(demand, origin, HORIZON))
+    mean = np.nan_to_num(open_day_means(demand, origin, HORIZON))
     quantiles = [
         np.nan_to_num(quantile)
         for quantile in open_day_quantiles(demand, origin, 2 * HORIZON)

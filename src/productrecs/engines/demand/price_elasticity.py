@@ -76,7 +76,7 @@ class _PriceReductionDays(NamedTuple):
 
 def price_elasticity(demand: DailyDemand, paid: PaidPrices) -> float:
     """Return the store's elasticity, at most 0; 0 where past prices show none."""
-    reductions = _reductions(demand, paid)
+    reductions = _find_price_reduction_days(demand, paid)
     items = np.unique(reductions.items)
     if len(items) < _MIN_ITEMS:
         return 0.0
@@ -90,7 +90,9 @@ def price_elasticity(demand: DailyDemand, paid: PaidPrices) -> float:
     return value * max(0.0, 1 - variance / value**2)
 
 
-def _reductions(demand: DailyDemand, paid: PaidPrices) -> _PriceReductionDays:
+def _find_price_reduction_days(
+    demand: DailyDemand, paid: PaidPrices
+) -> _PriceReductionDays:
     known = np.bincount(paid.rows, minlength=demand.items)
     chosen = np.argsort(-known, kind="stable")[:_MAX_ITEMS]
     chosen = np.sort(chosen[known[chosen] >= _MIN_KNOWN_DAYS])

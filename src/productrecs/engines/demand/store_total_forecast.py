@@ -247,9 +247,11 @@ def forecast_store_total(
             past_totals, forecaster.expected_totals(days), is_closed
         )
     mean = backtest.shares @ forecaster.expected_totals_by_method(days)
-    quantiles = error_quantiles(backtest.forecast, backtest.actual)[:, None] * mean
+    quantiles = (
+        actual_over_forecast_quantiles(backtest.forecast, backtest.actual)[:, None] * mean
+    )
     sums = [
-        error_quantiles(
+        actual_over_forecast_quantiles(
             _sum_first_days(backtest.forecast, length),
             _sum_first_days(backtest.actual, length),
         )
@@ -284,7 +286,7 @@ def shift_forecast(
     return StoreTotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
 
 
-def error_quantiles(forecast: Floats, actual: Floats) -> Floats:
+def actual_over_forecast_quantiles(forecast: Floats, actual: Floats) -> Floats:
     """Return the QUANTILES of actual over forecast: [3], for equal shapes."""
     has_forecast = forecast > 0
     ratios = actual[has_forecast] / forecast[has_forecast]

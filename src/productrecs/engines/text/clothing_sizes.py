@@ -153,13 +153,13 @@ def is_eu_number(value: str) -> bool:
 
 
 def possible_sizes(
-    size: ClothingSize, words: Collection[str], usual: str
+    size: ClothingSize, words: Collection[str], usual_system: str
 ) -> list[ClothingSize]:
     """Return the sizes of clothes that a size may be, each with its system.
 
     `words` are those of the query: they say whose clothes are meant, if anything does. A
-    plain "size 10" is one of the `usual` system; where that counts no lower than EU, it may
-    be of each system that counts so low.
+    plain "size 10" is one of `usual_system`; where that counts no lower than EU, it may be
+    of each system that counts so low.
     """
     if size.system is not None:
         return [size]
@@ -170,7 +170,7 @@ def possible_sizes(
         dict.fromkeys(
             candidate
             for chart in charts
-            for candidate in _sizes_in_chart(size, chart, usual)
+            for candidate in _sizes_in_chart(size, chart, usual_system)
         )
     )
 
@@ -204,10 +204,12 @@ def _charts_for(size: ClothingSize, words: Collection[str]) -> list[_Chart]:
     return [_parse_chart(charts[wearer]) for wearer in named or charts]
 
 
-def _sizes_in_chart(size: ClothingSize, chart: _Chart, usual: str) -> list[ClothingSize]:
+def _sizes_in_chart(
+    size: ClothingSize, chart: _Chart, usual_system: str
+) -> list[ClothingSize]:
     """Return the sizes of a chart that a size without a system may be."""
-    is_low = usual in _LOW_SYSTEMS
-    high, low = ("eu", (usual,)) if is_low else (usual, _LOW_SYSTEMS)
+    is_low = usual_system in _LOW_SYSTEMS
+    high, low = ("eu", (usual_system,)) if is_low else (usual_system, _LOW_SYSTEMS)
     for systems in ((None,), (high,), low):
         sizes = [ClothingSize(size.value, system) for system in systems]
         if any(candidate in chart for candidate in sizes):

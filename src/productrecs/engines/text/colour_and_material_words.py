@@ -142,7 +142,7 @@ def without_excluded_attributes(text: str, language: str) -> str:
 
 
 @memoized(RegisteredCache.LANGUAGES)
-def words_of_colours(language: str) -> frozenset[str]:
+def words_that_may_mean_colours(language: str) -> frozenset[str]:
     """Return the words that may mean a colour, see `ColourOrMaterialWords`."""
     return frozenset(
         word
@@ -182,10 +182,10 @@ def attribute_meanings_by_word(
 
 def _all_forms(words: str) -> frozenset[str]:
     """Return the inflected forms of the words of a row in one language."""
-    return frozenset(form for word in words.split() for form in _forms(word))
+    return frozenset(form for word in words.split() for form in _expand_endings(word))
 
 
-def _forms(word: str) -> tuple[str, ...]:
+def _expand_endings(word: str) -> tuple[str, ...]:
     """Return the inflected forms of a word of the tables."""
     endings = _ENDINGS.get(word[-1])
     if endings is None:

@@ -105,12 +105,12 @@ class Highlighter:
                 continue
             after = parts[index + 1].end if index + 1 < len(parts) else end
             for stop in (end, after):
-                if self._is_match(text[start:stop], is_single=stop == end):
+                if self._is_code_match(text[start:stop], is_single=stop == end):
                     matches.append(_trim_punctuation(text, start, stop))
                     break
         return matches
 
-    def _is_match(self, part: str, *, is_single: bool) -> bool:
+    def _is_code_match(self, part: str, *, is_single: bool) -> bool:
         words = indexed_words(part)
         if not is_single:
             words = [word for word in words[:1] if is_code(word) and not word.isdecimal()]

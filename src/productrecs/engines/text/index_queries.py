@@ -8,7 +8,7 @@ from typing import Final
 import tantivy
 from tantivy import Occur, Query
 
-from productrecs.engines.text.colour_and_material_words import words_of_colours
+from productrecs.engines.text.colour_and_material_words import words_that_may_mean_colours
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,
@@ -16,8 +16,8 @@ from productrecs.engines.text.index_schema import (
     EXACT,
     HEAD,
     TITLE,
-    colour_words,
     has_head_nouns,
+    trailing_colour_words,
 )
 from productrecs.engines.text.query_interpreter import QueryInterpreter, QueryTerm
 from productrecs.engines.text.size_phrases import is_size_letter
@@ -67,7 +67,7 @@ def same_head_noun_query(
 ) -> Query | None:
     """Return the query for products with the head noun of the terms; None without any."""
     build = _IndexQueryBuilder(interpreter)
-    head_noun = build.head_noun_query(terms[_head_index(interpreter, terms)])
+    head_noun = build.head_noun_query(terms[_head_noun_index(interpreter, terms)])
     if head_noun is None:
         return None
     words = [build.term_query(term, _SHORT_FIELDS) for term in terms if term.readings]
@@ -109,7 +109,7 @@ def some_words_queries(
     names = (
         range(len(terms))
         if with_attributes_alone
-        else _non_attribute_indexes(interpreter, terms)
+        else _indexes_without_colours_and_sizes(interpreter, terms)
     )
     for fields in (_SHORT_FIELDS, _FIELDS):
         names_queries = [
@@ -123,14 +123,14 @@ def some_words_queries(
 
 
 def _word_score_queries(
-    parts: Sequence[Query], compound_queries: Sequence[Query | None]
+    word_queries: Sequence[Query], compound_queries: Sequence[Query | None]
 ) -> list[Query]:
     """Return the queries that add `WORD_SCORE` for each word; a compound is two words."""
     scoring_queries: list[Query] = []
     index = 0
-    while index < len(parts):
+    while index < len(word_queries):
         compound = compound_queries[index] if index < len(compound_queries) else None
-        pair = parts[index : index + (1 if compound is None else 2)]
+        pair = word_queries[index : index + (1 if compound is None else 2)]
         words = [Query.const_score_query(part, WORD_SCORE) for part in pair]
         index += len(pair)
         if compound is None:
@@ -147,7 +147,7 @@ def exact_query(schema: tantivy.Schema, key: str) -> Query:
     return Query.term_query(schema, EXACT, key, index_option="basic")
 
 
-def title_query(schema: tantivy.Schema, stems: Sequence[str]) -> Query:
+def title_phrase_query(schema: tantivy.Schema, stems: Sequence[str]) -> Query:
     """Return the query for the products whose title has the stems side by side."""
     if len(stems) == 1:
         return Query.term_query(schema, TITLE, stems[0], index_option="basic")
@@ -155,18 +155,18 @@ def title_query(schema: tantivy.Schema, stems: Sequence[str]) -> Query:
 
 
 def _required_queries(
-    parts: Sequence[Query], compound_queries: Sequence[Query | None]
+    word_queries: Sequence[Query], compound_queries: Sequence[Query | None]
 ) -> list[Query]:
     """Return the query of each word, or of two words that match as one."""
     required: list[Query] = []
     index = 0
-    while index < len(parts):
+    while index < len(word_queries):
         compound = compound_queries[index] if index < len(compound_queries) else None
         if compound is None:
-            required.append(parts[index])
+            required.append(word_queries[index])
             index += 1
             continue
-        pair = [(Occur.Must, part) for part in parts[index : index + 2]]
+        pair = [(Occur.Must, part) for part in word_queries[index : index + 2]]
         required.append(Query.disjunction_max_query([Query.boolean_query(pair), compound]))
         index += 2
     return required
@@ -187,7 +187,7 @@ class _IndexQueryBuilder:
     def compound_queries(self, terms: Sequence[QueryTerm]) -> list[Query | None]:
         """Return for each pair of neighbours the query of their joint meaning, if any."""
         readings_of_pairs = [
-            self.interpreter.compound_readings(*pair) for pair in pairwise(terms)
+            self.interpreter.joined_or_corrected_readings(*pair) for pair in pairwise(terms)
         ]
         return [
             _disjunction([self.reading_query(reading) for reading in readings])
@@ -244,7 +244,7 @@ class _IndexQueryBuilder:
         The compound of two words is the head where the second would be; languages that
         form compounds freely rank those by `joined` alone.
         """
-        last = _head_index(self.interpreter, terms)
+        last = _head_noun_index(self.interpreter, terms)
         bonus_queries = []
         for index, term in enumerate(terms):
             weight = WEIGHTS.head + (WEIGHTS.last_head if index == last else 0.0)
@@ -285,14 +285,14 @@ class _IndexQueryBuilder:
         return _disjunction(queries)
 
 
-def _head_index(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> int:
+def _head_noun_index(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> int:
     """Return the index of the head noun: the last word that is not a colour."""
-    colours = colour_words(interpreter.language.code)
+    colours = trailing_colour_words(interpreter.language.code)
     candidates = [index for index, term in enumerate(terms) if term.typed not in colours]
     return candidates[-1] if candidates else len(terms) - 1
 
 
-def _non_attribute_indexes(
+def _indexes_without_colours_and_sizes(
     interpreter: QueryInterpreter, terms: Sequence[QueryTerm]
 ) -> Sequence[int]:
     """Return the indexes of the words that are no colour or size; all if there are none.
@@ -300,8 +300,8 @@ def _non_attribute_indexes(
     The head noun is neither: the last word of "blood orange" is a fruit.
     """
     code = interpreter.language.code
-    head = _head_index(interpreter, terms) if has_head_nouns(code) else None
-    colours = words_of_colours(code)
+    head = _head_noun_index(interpreter, terms) if has_head_nouns(code) else None
+    colours = words_that_may_mean_colours(code)
     names = [
         index
         for index, term in enumerate(terms)

@@ -74,7 +74,7 @@ def has_head_nouns(language: str) -> bool:
     return language in _LINKS
 
 
-def colour_words(language: str) -> frozenset[str]:
+def trailing_colour_words(language: str) -> frozenset[str]:
     """Return the colour words of a language, in folded letters."""
     return _PLAIN_COLOURS.get(language, _NO_WORDS)
 

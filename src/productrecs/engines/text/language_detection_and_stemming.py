@@ -128,7 +128,7 @@ _GIFT: Final = re.compile("gifts?|presents?")
 _PERSON: Final = re.compile("(?P<root>[a-z]{3,})ers?")
 
 
-def without_opening(words: Sequence[str]) -> Sequence[str]:
+def without_opening_phrase(words: Sequence[str]) -> Sequence[str]:
     """Return a query's folded words without an opening such as "I am looking for".
 
     "Gift" is left out also at the end, but not before a product, as in "gift tags".
@@ -140,7 +140,7 @@ def without_opening(words: Sequence[str]) -> Sequence[str]:
     return wanted_words if len(wanted_words) < len(words) else words
 
 
-def possible_activities(
+def activities_of_gift_recipients(
     query: Sequence[str], wanted: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return what the people of an English query for gifts do: of a camper, "camping".

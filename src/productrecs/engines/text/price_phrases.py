@@ -285,11 +285,11 @@ def _price_grammar(currency: str, language: str) -> _PriceGrammar:
             )
         ),
         re.compile(rf"(?<![^\W\d]){money}(?![^\W\d])"),
-        _plain_words(language),
+        _words_needing_no_currency(language),
     )
 
 
-def _plain_words(language: str) -> frozenset[str]:
+def _words_needing_no_currency(language: str) -> frozenset[str]:
     """Return the words of English and a language that need no currency beside them."""
     texts = [table.get(code, "") for table in _TABLES for code in ("en", language)]
     words = {word for text in texts for word in text.split("|")}

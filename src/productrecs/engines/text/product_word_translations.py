@@ -70,7 +70,7 @@ class ProductWordTable:
         if into not in self.analyzers:
             return []
         possible = frozenset[str]().union(
-            *(_possible_languages(self, word) for word in words)
+            *(_possible_name_languages(self, word) for word in words)
         )
         codes = [*(code for code in self.analyzers if code != into), into]
         languages = (
@@ -88,7 +88,7 @@ class ProductWordTable:
         """Return whether a language has exactly this name; false without names in it."""
         return name in self._spelled.get(code, ())
 
-    def edits_from_name_of_its_stem(self, word: str) -> int:
+    def edits_to_name_with_its_stem(self, word: str) -> int:
         """Return the edits between a word and the name of which it has the stem; 0: none.
 
         "Lampen" is a form of "Lampe", but "cande" is hardly one of the Spanish "candado".
@@ -119,7 +119,7 @@ class ProductWordTable:
             self.names[other][code][0] == name for other in others
         )
 
-    def possible_cuts(self, word: str, code: str) -> list[int]:
+    def possible_compound_cuts(self, word: str, code: str) -> list[int]:
         """Return where a compound may be cut so that its last part is a name."""
         if code not in _COMPOUNDING:
             return []
@@ -221,14 +221,18 @@ class _ForeignLanguageNames:
         Stems of the shortest words are those of too many others: they must be exact.
         """
         own = self._stems(typed, self.into) in self.table.rows[self.into]
-        if own and self.code != self.into and not self._is_spelled_here(typed):
+        if (
+            own
+            and self.code != self.into
+            and not self._is_spelled_only_in_this_language(typed)
+        ):
             return ()
         rows = self.table.rows[self.code].get(self._stems(typed, self.code), ())
         if len("".join(typed)) >= _MIN_INFLECTED:
             return rows
         return [row for row in rows if typed in self.table.names[row][self.code]]
 
-    def _is_spelled_here(self, typed: Words) -> bool:
+    def _is_spelled_only_in_this_language(self, typed: Words) -> bool:
         """Return whether this language has exactly a name, and the catalog's another form.
 
         A "veste" is a jacket; only its English stem is that of "vest".
@@ -257,7 +261,7 @@ class _ForeignLanguageNames:
         """
         if self.code not in _COMPOUNDING:
             return
-        for cut in self.table.possible_cuts(word, self.code):
+        for cut in self.table.possible_compound_cuts(word, self.code):
             heads = self._sold_names((word[cut:],))
             if not heads:
                 continue
@@ -281,13 +285,13 @@ class _ForeignLanguageNames:
 
 
 @memoized(RegisteredCache.NAME_LANGUAGES)
-def _possible_languages(table: ProductWordTable, word: str) -> frozenset[str]:
+def _possible_name_languages(table: ProductWordTable, word: str) -> frozenset[str]:
     """Return the languages in which a word may begin a name, or end with one."""
     return frozenset(
         code
         for code, analyzer in table.analyzers.items()
         if table.beginnings[code].issuperset(analyzer.stems([word]))
-        or table.possible_cuts(word, code)
+        or table.possible_compound_cuts(word, code)
     )
 
 

@@ -10,8 +10,8 @@ import tantivy
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
-    possible_activities,
-    without_opening,
+    activities_of_gift_recipients,
+    without_opening_phrase,
 )
 from productrecs.engines.text.product_word_translations import (
     ProductWordTranslation,
@@ -125,12 +125,12 @@ class QueryInterpreter:
         An opening such as "I am looking for" is left out, and so is "gift" beside others;
         but what names products ("gift" may) counts if the catalog knows no other word.
         """
-        wanted = without_opening(query.words)
+        wanted = without_opening_phrase(query.words)
         if len(wanted) == len(query.words) or self.language.are_stop_words(wanted):
             return self._read_terms(query)
         end = "" if query.is_typing else " "
         terms = self._read_terms(AnalysedQuery.of(" ".join(wanted) + end, query.language))
-        activities = possible_activities(query.words, wanted)
+        activities = activities_of_gift_recipients(query.words, wanted)
         terms = [
             term
             if term.is_known
@@ -293,7 +293,7 @@ class QueryInterpreter:
     ) -> tuple[WordReading, ...]:
         word = first.typed + second.typed
         readings = []
-        if len(word) >= LIMITS.split_from - 1 and self.reader.has(word):
+        if len(word) >= LIMITS.split_from - 1 and self.reader.has_any_form(word):
             readings.append(self.reader.reading((word,), WEIGHTS.joined_pair))
         if self.language.code in COMPOUNDING:
             readings += self.reader.compound_readings(first.typed, second.typed)
@@ -302,7 +302,7 @@ class QueryInterpreter:
             readings += self._readings_of_synonyms(stems, WEIGHTS.joined_pair)
         return tuple(readings)
 
-    def compound_readings(
+    def joined_or_corrected_readings(
         self, first: QueryTerm, second: QueryTerm
     ) -> tuple[WordReading, ...]:
         """Return the joint readings, or those of a misspelled pair: "nurti system"."""

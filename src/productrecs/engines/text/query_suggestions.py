@@ -63,13 +63,13 @@ def suggest_queries(
     for candidate in finder.candidate_queries(query_terms, limit, is_typing=is_typing):
         if len(suggestions) == limit:
             break
-        suggestion = finder.suggestion_with_a_product(candidate)
+        suggestion = finder.suggestion_with_visible_product(candidate)
         if suggestion is not None:
             stems = interpreter.language.stems(suggestion.words)
             suggestions.setdefault(tuple(stems), suggestion)
     meant = None
     if has_correction(query_terms, is_typing=is_typing):
-        meant = finder.suggestion_with_a_product(
+        meant = finder.suggestion_with_visible_product(
             [_with_first_reading(query_term) for query_term in query_terms]
         )
     return QuerySuggestions(list(suggestions.values()), meant)
@@ -90,11 +90,11 @@ class _SuggestionFinder:
         first_terms = [_with_first_reading(query_term) for query_term in query_terms[:-1]]
         last = query_terms[-1]
         for reading in self._completions_and_readings(last, limit, is_typing=is_typing):
-            if not self._is_in_titles(reading):
+            if not self._is_in_titles_or_categories(reading):
                 continue
             yield [*first_terms, last._replace(readings=(reading,))]
 
-    def suggestion_with_a_product(
+    def suggestion_with_visible_product(
         self, query_terms: Sequence[QueryTerm]
     ) -> Suggestion | None:
         """Return these words in their first reading; None if no product has all."""
@@ -147,7 +147,7 @@ class _SuggestionFinder:
                 else reading
             )
 
-    def _is_in_titles(self, reading: WordReading) -> bool:
+    def _is_in_titles_or_categories(self, reading: WordReading) -> bool:
         """Return whether a title or a category has the words: codes are not suggested."""
         counts = map(self.interpreter.terms.counts, reading.stems)
         return all(count.title or count.categories for count in counts)

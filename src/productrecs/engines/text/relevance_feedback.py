@@ -25,23 +25,23 @@ def feedback_scores(
     profiles: Sequence[ProductStems],
     scores: Sequence[float],
     terms: DocumentFrequencies,
-    products: int,
+    product_count: int,
 ) -> list[float]:
     """Return each hit's score, including its similarity to the best hits.
 
     Scores are relative to the first one's. Stems are weighted by rarity among all
-    `products`.
+    `product_count`.
     """
 
     def rarity(documents: int) -> float:
-        return math.log1p(products / (documents + 0.5))
+        return math.log1p(product_count / (documents + 0.5))
 
     def title_weight(stem: str) -> float:
         return rarity(terms.counts(stem).title)
 
     def lead_weight(stem: str) -> float:
         documents = terms.counts(stem).description
-        return rarity(documents) if documents < _TOO_COMMON * products else 0.0
+        return rarity(documents) if documents < _TOO_COMMON * product_count else 0.0
 
     best_profiles = profiles[:_FEEDBACK_DOCUMENTS]
     title_vector = _best_hits_vector(

@@ -25,7 +25,7 @@ from productrecs.engines.text.index_queries import (
     exact_query,
     same_head_noun_query,
     some_words_queries,
-    title_query,
+    title_phrase_query,
 )
 from productrecs.engines.text.index_schema import (
     EXACT,
@@ -381,17 +381,17 @@ class SearchIndex:
         with translate_index_errors("the index cannot be searched"):
             return SearchRun(self._interpreter(query.synonyms), query).run()
 
-    def items_titled(self, texts: frozenset[str]) -> Ints:
-        """Return the numbers of the products whose title has one of the texts.
+    def items_with_phrase_in_title(self, phrases: frozenset[str]) -> Ints:
+        """Return the numbers of the products whose title has one of the phrases.
 
         Raises:
             BrokenIndexError: when the files are damaged.
         """
-        items = self._items_by_title.get(texts)
+        items = self._items_by_title.get(phrases)
         if items is None:
             with translate_index_errors("the index cannot be searched"):
                 items = self._items_by_title.put(
-                    texts, self._find_items_by_title_phrases(texts)
+                    phrases, self._find_items_by_title_phrases(phrases)
                 )
         return items
 
@@ -403,7 +403,7 @@ class SearchIndex:
             count = min((reader.terms.counts(stem).title for stem in stems), default=0)
             if count:
                 limit += count
-                queries.append((Occur.Should, title_query(reader.schema, stems)))
+                queries.append((Occur.Should, title_phrase_query(reader.schema, stems)))
         if not queries:
             return np.zeros(0, np.int64)
         query = Query.const_score_query(Query.boolean_query(queries), 1.0)

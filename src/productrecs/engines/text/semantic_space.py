@@ -245,24 +245,24 @@ class SemanticSpace:
 def similarity_threshold(
     pseudo_words: Sequence[Vectors],
     projection: EmbeddingProjection,
-    codes: Codes,
-    share: float = MAX_PSEUDO_WORD_SHARE,
+    product_codes: Codes,
+    pseudo_word_share: float = MAX_PSEUDO_WORD_SHARE,
 ) -> float:
-    """Return the similarity that a `share` of pseudo-words reach.
+    """Return the similarity that no more than a share of pseudo-words reach.
 
     `pseudo_words` are their vectors. Rows of zeros are pseudo-words that the encoder
     refuses.
     """
-    if not pseudo_words or not len(codes):
+    if not pseudo_words or not len(product_codes):
         return _MIN_THRESHOLD
     rows_of_words = np.concatenate(pseudo_words)
     queries = projection.reduce(rows_of_words)
     best = np.full(len(queries), -1.0, np.float32)
-    for begin in range(0, len(codes), _BATCH_ROWS):
-        rows = unit_rows(codes[begin : begin + _BATCH_ROWS])
+    for begin in range(0, len(product_codes), _BATCH_ROWS):
+        rows = unit_rows(product_codes[begin : begin + _BATCH_ROWS])
         np.maximum(best, (queries @ rows.T).max(axis=1), out=best)
     best[~rows_of_words.any(axis=1)] = -1.0
-    return max(float(np.quantile(best, 1.0 - share)) + _MARGIN, _MIN_THRESHOLD)
+    return max(float(np.quantile(best, 1.0 - pseudo_word_share)) + _MARGIN, _MIN_THRESHOLD)
 
 
 def make_pseudo_words(words: Sequence[str]) -> list[str]:

@@ -142,13 +142,13 @@ def is_size_letter(word: str) -> bool:
 
 
 def may_name_size(words: Iterable[str]) -> bool:
-    """Return whether a query's words may name a size; quicker than `sizes_in`."""
+    """Return whether a query's words may name a size; quicker than `size_phrases_in`."""
     return any(
         word in _SIZE_HINTS or _SIZE_LIKE.fullmatch(word) is not None for word in words
     )
 
 
-def sizes_in(text: str) -> list[SizePhrase]:
+def size_phrases_in(text: str) -> list[SizePhrase]:
     """Return the sizes that a text may name, in order; they do not overlap."""
     folded, positions = fold_with_positions(text)
     phrases: list[SizePhrase] = []

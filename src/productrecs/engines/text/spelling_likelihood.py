@@ -39,23 +39,23 @@ class LetterModel:
         third = runs << 2 * _BITS & _FIRST
         second_and_third = runs << _BITS & (_FIRST | _SECOND)
         total = self._cumulative[-1]
-        alone = (self._count(third, 2) + 1) / (total + _ALPHABET)
-        after_one = self._smoothed(second_and_third, 1, alone)
-        after_two = self._smoothed(runs, 0, after_one)
+        alone = (self._count_runs_starting_as(third, 2) + 1) / (total + _ALPHABET)
+        after_one = self._smoothed_probability(second_and_third, 1, alone)
+        after_two = self._smoothed_probability(runs, 0, after_one)
         return float(np.log(after_two).sum())
 
     def memory_bytes(self) -> int:
         """Return the memory of the counts."""
         return int(self._runs.nbytes + self._cumulative.nbytes)
 
-    def _smoothed(self, runs: Ints, n_free: int, shorter: Floats) -> Floats:
+    def _smoothed_probability(self, runs: Ints, n_free: int, shorter: Floats) -> Floats:
         """Return the probability of the last letter of `runs` after those before it."""
         before = runs >> (n_free + 1) * _BITS << (n_free + 1) * _BITS
-        return (self._count(runs, n_free) + _SMOOTHING * shorter) / (
-            self._count(before, n_free + 1) + _SMOOTHING
+        return (self._count_runs_starting_as(runs, n_free) + _SMOOTHING * shorter) / (
+            self._count_runs_starting_as(before, n_free + 1) + _SMOOTHING
         )
 
-    def _count(self, starts: Ints, n_free: int) -> Ints:
+    def _count_runs_starting_as(self, starts: Ints, n_free: int) -> Ints:
         """Return how many runs begin as each of `starts`, whatever the last letters are."""
         first = np.searchsorted(self._runs, starts)
         end = np.searchsorted(self._runs, starts + (1 << n_free * _BITS))

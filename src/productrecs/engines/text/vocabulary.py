@@ -111,7 +111,9 @@ class Vocabulary:
                 return True
         return False
 
-    def splits(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
+    def splits_into_known_words(
+        self, word: str, cuts: Iterable[int]
+    ) -> list[tuple[str, str]]:
         """Return the parts of a word at each of `cuts` where both are catalog words."""
         valid_starts = [at for at in cuts if self.has(word[:at])]
         return [(word[:at], word[at:]) for at in valid_starts if self.has(word[at:])]

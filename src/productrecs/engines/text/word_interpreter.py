@@ -146,7 +146,7 @@ class WordInterpreter:
         """Return the readings of a word; with `is_typing` it may be unfinished."""
         cached = self._meanings.get((word, is_typing))
         if cached is None:
-            meaning = self._interpret_word(word, is_typing=is_typing)
+            meaning = self._find_readings(word, is_typing=is_typing)
             cached = self._meanings.put((word, is_typing), meaning)
         return cached
 
@@ -154,7 +154,7 @@ class WordInterpreter:
         """Return the stem of one word."""
         return self.language.stems([word])[0]
 
-    def has(self, word: str) -> bool:
+    def has_any_form(self, word: str) -> bool:
         """Return whether the catalog has a word in any form."""
         if self.vocabulary.has(word):
             return True
@@ -162,7 +162,7 @@ class WordInterpreter:
 
     def is_name(self, word: str) -> bool:
         """Return whether titles, categories or codes have a word, in any form."""
-        return bool(self._title_count(word) or self.terms.code_count(word))
+        return bool(self._title_or_category_count(word) or self.terms.code_count(word))
 
     def is_own_name(self, word: str) -> bool:
         """Return whether products are named by a word, not only by another form of it.
@@ -180,9 +180,10 @@ class WordInterpreter:
 
         "Cande" has the stem of the Spanish "candado", but is one edit from "candle".
         """
-        distance = product_words().edits_from_name_of_its_stem(word)
+        distance = product_words().edits_to_name_with_its_stem(word)
         return distance > 1 and any(
-            self._title_count(correction.word) > LIMITS.common_share * self.products
+            self._title_or_category_count(correction.word)
+            > LIMITS.common_share * self.products
             for correction in self.vocabulary.corrections(word, 1)
         )
 
@@ -198,7 +199,9 @@ class WordInterpreter:
         for name in names:
             reading = self.reading(name, WEIGHTS.translation)
             if len(name) > 1:
-                readings += [reading] if self._are_adjacent(reading.stems) else []
+                readings += (
+                    [reading] if self._are_adjacent_in_a_title(reading.stems) else []
+                )
                 continue
             is_name = self.is_name(name[0])
             readings += [reading] if is_name else []
@@ -261,7 +264,7 @@ class WordInterpreter:
         self, word: str, candidate: FuzzyMatch, neighbours: Sequence[str]
     ) -> float:
         """Return the products with a candidate, beside a neighbour, by its typo."""
-        count = self._title_count(candidate.word)
+        count = self._title_or_category_count(candidate.word)
         if neighbours and count:
             count = max(
                 self._count_together(candidate.word, neighbour) for neighbour in neighbours
@@ -312,7 +315,7 @@ class WordInterpreter:
                 reading.stems[0]: reading
                 for word in possible_compounds(first, second)
                 for reading in (self.reading((word,), WEIGHTS.joined),)
-                if self._title_count(word)
+                if self._title_or_category_count(word)
             }
             cached = self._compounds.put((first, second), list(readings_by_stem.values()))
         return cached
@@ -340,7 +343,14 @@ class WordInterpreter:
             parts = self._split_code(word)
             return parts if parts and self._occur_together(*parts) else ()
         scored_halves = [
-            (min(self._title_count(first), self._title_count(second)), first, second)
+            (
+                min(
+                    self._title_or_category_count(first),
+                    self._title_or_category_count(second),
+                ),
+                first,
+                second,
+            )
             for first, second in _possible_halves(word)
         ]
         title_count, *halves = max(scored_halves, default=(0, word))
@@ -358,7 +368,12 @@ class WordInterpreter:
         while start < len(code):
             possible_ends = (end for end in reversed(ends) if end > start)
             end = next(
-                (end for end in possible_ends if self._title_count(code[start:end])), 0
+                (
+                    end
+                    for end in possible_ends
+                    if self._title_or_category_count(code[start:end])
+                ),
+                0,
             )
             if not end:
                 return ()
@@ -388,7 +403,7 @@ class WordInterpreter:
         caches = (self._meanings, self._compounds)
         return words + sum(memory.memory_bytes() for memory in caches)
 
-    def _title_count(self, word: str) -> int:
+    def _title_or_category_count(self, word: str) -> int:
         """Return the number of titles or categories with a word."""
         counts = self.terms.counts(self.stem(word))
         return max(counts.title, counts.categories)
@@ -408,7 +423,7 @@ class WordInterpreter:
         share = weight / len(words) if len(words) > 1 else weight
         return WordReading(words, tuple(self.language.stems(words)), share)
 
-    def _interpret_word(self, word: str, *, is_typing: bool) -> WordReadings:
+    def _find_readings(self, word: str, *, is_typing: bool) -> WordReadings:
         stem = self.stem(word)
         product_count = self.terms.frequency(word, stem)
         readings = [WordReading((word,), (stem,), 1.0)] if product_count else []
@@ -492,7 +507,7 @@ class WordInterpreter:
             if (
                 correction_stem == stem
                 or count == 0
-                or not _is_likely(correction, product_count, count)
+                or not _is_likely_correction(correction, product_count, count)
             ):
                 continue
             weight = _edit_weight(correction)
@@ -509,7 +524,7 @@ class WordInterpreter:
             words = [
                 word
                 for word in self.vocabulary.mistyped_completions(start, LIMITS.readings)
-                if self._title_count(word)
+                if self._title_or_category_count(word)
             ]
             weight = WEIGHTS.unfinished_mistyped
         stems = self.language.stems(words)
@@ -525,18 +540,18 @@ class WordInterpreter:
         cuts = range(_MIN_PART_LETTERS, len(word) - _MIN_PART_LETTERS + 1)
         return [
             WordReading((first, second), stems, WEIGHTS.split)
-            for first, second in self.vocabulary.splits(word, cuts)
-            if self._are_adjacent(stems := (self.stem(first), self.stem(second)))
+            for first, second in self.vocabulary.splits_into_known_words(word, cuts)
+            if self._are_adjacent_in_a_title(stems := (self.stem(first), self.stem(second)))
         ]
 
-    def _are_adjacent(self, stems: tuple[str, ...]) -> bool:
+    def _are_adjacent_in_a_title(self, stems: tuple[str, ...]) -> bool:
         if not all(self.terms.counts(stem).title for stem in stems):
             return False
         phrase = tantivy.Query.phrase_query(self.schema, TITLE, list(stems))
         return bool(self.searcher.search(phrase, 1, count=False).hits)
 
 
-def _is_likely(correction: FuzzyMatch, product_count: int, count: int) -> bool:
+def _is_likely_correction(correction: FuzzyMatch, product_count: int, count: int) -> bool:
     """Return whether a known word also gets this correction."""
     if product_count < LIMITS.rare:
         return True

@@ -27,7 +27,7 @@ def label_parts(mask: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int32], int
     return labels, count
 
 
-def part_boxes(labels: npt.NDArray[np.int32], count: int) -> npt.NDArray[Any]:
+def part_edges(labels: npt.NDArray[np.int32], count: int) -> npt.NDArray[Any]:
     """Return top, bottom, left and right of each part, [count, 4]; the ends are outside."""
     rows, columns = np.nonzero(labels)
     parts = labels[rows, columns] - 1

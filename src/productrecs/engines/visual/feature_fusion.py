@@ -132,9 +132,9 @@ def _map_undoing_whitening(axes: Floats) -> Floats:
     return kind
 
 
-def fuse_vectors(own: Floats, encoded: Floats) -> Floats:
+def fuse_vectors(descriptor_vectors: Floats, encoded: Floats) -> Floats:
     """Return the unit vectors of descriptor rows and encoder rows, [n, d]."""
-    joined = np.concatenate([own, encoded], axis=1)
+    joined = np.concatenate([descriptor_vectors, encoded], axis=1)
     for block, share in zip(FUSED_BLOCKS, FUSED_SHARES, strict=True):
         joined[:, block] = unit_rows(joined[:, block]) * np.sqrt(share)
     return unit_rows(joined.astype(np.float32))

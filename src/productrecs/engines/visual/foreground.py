@@ -11,7 +11,7 @@ import numpy as np
 from productrecs.engines.visual.connected_components import (
     close_mask,
     label_parts,
-    part_boxes,
+    part_edges,
 )
 from productrecs.engines.visual.image_transforms import Floats, Pixels, Plane, resize
 
@@ -56,7 +56,7 @@ def find_foreground(lab: Floats) -> ForegroundWeights:
     if weights.mean() < 0.02:  # noqa: PLR2004 - no contrast, such as white on white
         weights = centre
     weights = _smooth(weights.astype(np.float32))
-    box = _bounding_box(weights * (0.25 + 0.75 * centre), height, width)
+    box = _box_of_almost_all_weight(weights * (0.25 + 0.75 * centre), height, width)
     return ForegroundWeights(resize(weights, height, width), box, plainness)
 
 
@@ -94,7 +94,9 @@ def _smooth(plane: Plane) -> Plane:
     return (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) / 3
 
 
-def _bounding_box(weights: Plane, height: int, width: int) -> tuple[int, int, int, int]:
+def _box_of_almost_all_weight(
+    weights: Plane, height: int, width: int
+) -> tuple[int, int, int, int]:
     top, bottom = _scaled_span_of_weight(weights.sum(axis=1), height)
     left, right = _scaled_span_of_weight(weights.sum(axis=0), width)
     return top, bottom, left, right
@@ -148,7 +150,7 @@ def salient_boxes(lab: Floats) -> list[Box]:
     labels, count = label_parts(close_mask(distance > threshold))
     saliency = (distance - threshold / 2).ravel()
     weights = np.bincount(labels.ravel(), saliency, minlength=count + 1)[1:]
-    boxes = part_boxes(labels, count)[np.argsort(-weights, kind="stable")] / _SIDE
+    boxes = part_edges(labels, count)[np.argsort(-weights, kind="stable")] / _SIDE
     return [
         (left, top, right - left, bottom - top)
         for top, bottom, left, right in boxes.tolist()

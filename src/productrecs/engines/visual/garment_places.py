@@ -60,19 +60,21 @@ def find_garment_places(body: PersonLandmarks, height: int, width: int) -> Boxes
 
 
 def _box_of_rows(
-    body: PersonLandmarks, rows: _PlaceRows, height: int, width: int
+    body: PersonLandmarks, place_rows: _PlaceRows, height: int, width: int
 ) -> tuple[float, float, float, float] | None:
     left, top, side = body.square
     cells = len(body.mask)
     first, last = (
         min(max(round((row - top) / side * cells), 0), cells)
-        for row in (rows.top, rows.bottom)
+        for row in (place_rows.top, place_rows.bottom)
     )
-    upper, lower = max(0.0, rows.top), min(float(height), rows.bottom)
-    if last <= first or lower - upper < _LEAST_VISIBLE * (rows.bottom - rows.top):
+    upper, lower = max(0.0, place_rows.top), min(float(height), place_rows.bottom)
+    if last <= first or lower - upper < _LEAST_VISIBLE * (
+        place_rows.bottom - place_rows.top
+    ):
         return None
     fill = body.mask[first:last].mean(axis=0)
-    columns = np.flatnonzero((fill > 0) & (fill >= rows.fill))
+    columns = np.flatnonzero((fill > 0) & (fill >= place_rows.fill))
     if not len(columns):
         return None
     start = max(0.0, left + columns[0] * side / cells)

@@ -222,13 +222,16 @@ def describe(pixels: Pixels) -> Descriptor:
 
 
 def describe_photo_views(
-    lab: Floats, front: ForegroundWeights, window: tuple[slice, slice], share: float
+    lab: Floats,
+    front: ForegroundWeights,
+    window: tuple[slice, slice],
+    foreground_share: float,
 ) -> list[Descriptor]:
     """Return descriptors of a photo to be averaged: the whole, and its foreground.
 
-    `lab` is white-balanced; `window` and `share` are of `foreground_window_and_share`. A
-    small foreground counts three times as much as the whole photo. A product picture
-    before a plain wall is described as by `describe`.
+    `lab` is white-balanced; `window` and `foreground_share` are of
+    `foreground_window_and_share`. A small foreground counts three times as much as the
+    whole photo. A product picture before a plain wall is described as by `describe`.
     """
     whole = _quantize(_descriptor_blocks(lab, front))
     part = np.ascontiguousarray(lab[window])
@@ -237,7 +240,7 @@ def describe_photo_views(
     foreground = _quantize(_descriptor_blocks(part, find_foreground(part)))
     return (
         [whole, foreground]
-        if share > _SMALL
+        if foreground_share > _SMALL
         else [whole, foreground, foreground, foreground]
     )
 
@@ -344,10 +347,10 @@ def _fold_mirrored(plane: Floats) -> Floats:
     return ((plane + plane[:, ::-1]) / 2)[:, : plane.shape[1] // 2]
 
 
-def _quantize(parts: tuple[Floats, ...]) -> Descriptor:
+def _quantize(blocks: tuple[Floats, ...]) -> Descriptor:
     packed = np.empty(LENGTH, dtype=np.uint8)
     start = 0
-    for block, part in zip(DESCRIPTOR_BLOCKS, parts, strict=True):
+    for block, part in zip(DESCRIPTOR_BLOCKS, blocks, strict=True):
         share = (part.ravel() - block.lowest) / (block.highest - block.lowest)
         level = np.clip(np.rint(share * 255), 0, 255)
         packed[start : start + block.length] = level.astype(np.uint8)

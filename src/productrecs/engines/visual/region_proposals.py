@@ -9,7 +9,7 @@ import numpy.typing as npt
 from productrecs.engines.visual.connected_components import (
     close_mask,
     label_parts,
-    part_boxes,
+    part_edges,
 )
 from productrecs.engines.visual.foreground import (
     ForegroundWeights,
@@ -193,7 +193,7 @@ def _component_boxes(
 ) -> list[tuple[float, float, float, float]]:
     """Return boxes around the connected components of a mask, of a plausible size."""
     boxes = []
-    for top, bottom, left, right in part_boxes(*label_parts(close_mask(mask))).tolist():
+    for top, bottom, left, right in part_edges(*label_parts(close_mask(mask))).tolist():
         height, width = bottom - top, right - left
         share = height * width / _SIDE**2
         if _MIN_AREA < share < _MAX_AREA and min(height, width) >= _MIN_SIDE * _SIDE:

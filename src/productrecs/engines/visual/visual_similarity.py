@@ -151,11 +151,11 @@ def compute_neighbours(
         block = rows[start : start + _BLOCK]
         similarities = pictured.vectors[block] @ pictured.vectors.T
         similarities[np.arange(len(block)), block] = -1.0
-        candidates = _best_columns(similarities, _CANDIDATES)
+        candidates = _top_columns_unordered(similarities, _CANDIDATES)
         cosines = np.take_along_axis(similarities, candidates, axis=1)
         scores = _blend_with_kind_and_price(pictured, block[:, None], candidates, cosines)
         scores[cosines <= floor] = 0.0
-        _write_best(table, start, candidates, scores)
+        _write_best_neighbours(table, start, candidates, scores)
     return table
 
 
@@ -206,7 +206,7 @@ def _blend_with_kind_and_price(
     return (scores + PRICE_SHARE * price_closeness).astype(np.float32)
 
 
-def _best_columns(similarities: Floats, limit: int) -> npt.NDArray[np.intp]:
+def _top_columns_unordered(similarities: Floats, limit: int) -> npt.NDArray[np.intp]:
     if similarities.shape[1] <= limit:
         return np.broadcast_to(np.arange(similarities.shape[1]), similarities.shape)
     order: npt.NDArray[np.intp] = np.argpartition(
@@ -215,7 +215,7 @@ def _best_columns(similarities: Floats, limit: int) -> npt.NDArray[np.intp]:
     return order[:, -limit:]
 
 
-def _write_best(
+def _write_best_neighbours(
     table: NeighbourTable, start: int, candidates: npt.NDArray[np.intp], scores: Floats
 ) -> None:
     """Write the best of the candidates, ties by row number."""
@@ -308,7 +308,7 @@ class VisualModel:
         """Return for each unit vector of `queries`, [n, d], the most similar items."""
         return nearest_items_batch(self.pictured, queries, limit, visible)
 
-    def items_with_digest(self, digest: int, visible: Bools) -> Items:
+    def items_with_picture_digest(self, digest: int, visible: Bools) -> Items:
         """Return the visible items whose picture file has this digest."""
         rows = np.flatnonzero((self.digests == digest) & (self.digests != 0))
         items = self.pictured.items[rows]

@@ -164,7 +164,7 @@ def propose_bundles(
             int(sets.orders[index]),
             float(sets.lifts[index]),
         )
-        for index in sets.choose_sets(MAX_PROPOSALS, may_use)
+        for index in sets.choose_set_indexes(MAX_PROPOSALS, may_use)
     ]
 
 

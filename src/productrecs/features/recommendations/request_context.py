@@ -16,7 +16,11 @@ from productrecs.engines.array_types_and_sorting import (
     RankedItems,
 )
 from productrecs.engines.browse import InteractionType
-from productrecs.engines.buy_again import buy_again, due_for_repurchase, is_habitual_buyer
+from productrecs.engines.buy_again import (
+    due_for_repurchase,
+    is_habitual_buyer,
+    rank_repurchases,
+)
 from productrecs.engines.rank_fusion import fuse_ranked
 from productrecs.engines.registry import BROWSE, BUY_AGAIN
 from productrecs.engines.text.language_detection_and_stemming import (
@@ -309,5 +313,5 @@ def _rebuyable_items_and_is_habitual(
         return NO_RANKED, False
     items = np.array(history.bought[-_MAX_LINES:], dtype=np.int64)
     times = np.array(history.bought_at[-_MAX_LINES:], dtype=np.int64)
-    rebuyable = buy_again(items, times, store.models.ranks, MAX_CANDIDATES)
+    rebuyable = rank_repurchases(items, times, store.models.ranks, MAX_CANDIDATES)
     return rebuyable, is_habitual_buyer(items, times)

@@ -164,9 +164,10 @@ class EligibleItems:
         """Return the category's share among the co-purchases of its top items."""
         same_category, total, size = 0, 0, len(self.catalog)
         for item in self.best_of_category(category)[:_TOP_ITEMS]:
-            for other, baskets in self.models.copurchase.companions_with_basket_counts(
-                item
-            ):
+            for (
+                other,
+                baskets,
+            ) in self.models.copurchase.evident_companions_with_basket_counts(item):
                 total += baskets
                 if other < size and self.narrowest[other] == category:
                     same_category += baskets

@@ -55,7 +55,7 @@ def narrow_to_code_matches(
         if is_common and hits.with_every_word > hits.exact:
             return hits
         exact_items = set(hits.items[: hits.exact])
-        titled = index.items_titled(frozenset({text})).tolist()
+        titled = index.items_with_phrase_in_title(frozenset({text})).tolist()
         if any(
             item < len(visible) and visible[item] and item not in exact_items
             for item in titled

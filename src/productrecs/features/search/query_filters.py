@@ -42,7 +42,7 @@ from productrecs.engines.text.shoe_sizes import shoes
 from productrecs.engines.text.size_phrases import (
     SizePhrase,
     may_name_size,
-    sizes_in,
+    size_phrases_in,
     sizes_with_systems,
 )
 from productrecs.engines.text.tokenizer import fold_text, query_words
@@ -259,7 +259,7 @@ def _sale_filters(
     for phrase, span in sale_phrases_in(text, context.index.language.code):
         if any(span.overlaps(other) for other in taken):
             continue
-        if len(context.index.items_titled(frozenset({phrase}))):
+        if len(context.index.items_with_phrase_in_title(frozenset({phrase}))):
             continue
         mask = _fit_mask_length(context.catalog.is_on_sale(), context)
         if not (mask & context.visible).any():
@@ -284,7 +284,7 @@ def _size_filters(
     words = query_words(text)
     filters: list[_FoundFilter] = []
     last_system: str | None = None  # of the last filter
-    for size_phrase in sizes_in(text):
+    for size_phrase in size_phrases_in(text):
         span = size_phrase.span
         if any(span.overlaps(other) for other in taken):
             continue
@@ -460,7 +460,7 @@ def _unplaced_attribute_filter(
     mask = attributes.mask_of_value_ids(ids, size)
     if not (mask & context.visible).any():
         return None
-    titled = context.index.items_titled(titles)
+    titled = context.index.items_with_phrase_in_title(titles)
     if not is_clear and not _do_titles_mean_values(
         context.catalog, field, frozenset(ids), titled
     ):
@@ -547,7 +547,9 @@ def _largest_filter_of_phrase(
     for value_id in value_ids:
         by_field.setdefault(attributes.value(value_id)[0], set()).add(value_id)
     for name, words, all_words in meanings:
-        if phrase not in words and len(context.index.items_titled(frozenset({phrase}))):
+        if phrase not in words and len(
+            context.index.items_with_phrase_in_title(frozenset({phrase}))
+        ):
             continue  # a word of a third language that titles of this store have
         titles[name] = words
         for word in all_words:

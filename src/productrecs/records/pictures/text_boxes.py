@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.connected_components import label_parts, part_boxes
+from productrecs.engines.visual.connected_components import label_parts, part_edges
 
 Map = npt.NDArray[np.floating[Any]]
 
@@ -52,7 +52,7 @@ def find_text_boxes(probabilities: Map) -> list[TextBox]:
     """Return the boxes of the lines in a map [h, w] of probabilities, largest first."""
     labels, count = label_parts(probabilities > _IS_TEXT)
     boxes: list[TextBox] = []
-    for label, window in enumerate(part_boxes(labels, count).tolist(), 1):
+    for label, window in enumerate(part_edges(labels, count).tolist(), 1):
         top, bottom, left, right = window
         rows, columns = np.nonzero(labels[top:bottom, left:right] == label)
         rows, columns = rows + top, columns + left

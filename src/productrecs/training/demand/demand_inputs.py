@@ -151,7 +151,7 @@ def _read_inputs(
         sold, int(days.midnights[0]), int(days.midnights[-1]), settings.currency
     )
     mode = target_mode(lines.has_quantity[lines.times >= now_ms - RECENT_DAYS * DAY_MS])
-    catalog = sorted(repository.catalog())
+    catalog = sorted(repository.facts_of_present_and_past_items())
     numbers = _forecast_item_numbers(lines.items, catalog, now_ms)
     days, lines = _shorten_history(days, lines, len(numbers))
     amounts = _daily_net_amounts(lines, numbers, days, mode)

@@ -90,7 +90,7 @@ class DemandRepository(StoreScopedRepository):
         """Return the sequence number of the store's log."""
         return log_seq(self._connection, self._store_id)
 
-    def catalog(self) -> list[ForecastItemFacts]:
+    def facts_of_present_and_past_items(self) -> list[ForecastItemFacts]:
         """Return the facts of every product id of the store, present and past."""
         item = items_of_store(
             "present",

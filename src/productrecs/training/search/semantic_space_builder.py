@@ -211,7 +211,8 @@ class SemanticSpaceBuilder:
             release_freed_memory()  # the texts of the whole catalog were read
         elif progress.embedded >= max(READ_BATCH, len(progress.vectors) // 4):
             if progress.is_switch:
-                progress.vectors.write()  # a restarted process goes on from here
+                # A restarted process goes on from here.
+                progress.vectors.write_and_keep_previous_model()
                 progress.embedded = 0
             else:
                 self._publish_space(head, progress)
@@ -224,7 +225,7 @@ class SemanticSpaceBuilder:
         if vectors is None or not progress.is_dirty:
             return
         folder = self._root / head.store_id
-        vectors.write()
+        vectors.write_and_keep_previous_model()
         stored = _project_into_previous_space(vectors, read_space(folder, self._kind))
         if stored is None:
             stored = fit_space(vectors, progress.words, self._embedder)

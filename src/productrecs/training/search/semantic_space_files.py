@@ -126,7 +126,7 @@ class ProductVectors:
         self._codes[number] = 0
         return True
 
-    def write(self) -> None:
+    def write_and_keep_previous_model(self) -> None:
         """Write all vectors; those of another model that serves become the previous.
 
         Raises:

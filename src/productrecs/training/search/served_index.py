@@ -415,14 +415,18 @@ class ServedIndex:
             return _NO_PRODUCTS
         return self._meaning.similar_to(text, visible, limit)
 
-    def items_titled(self, texts: frozenset[str]) -> Ints:
-        """Return the numbers of the products whose title has one of the texts.
+    def items_with_phrase_in_title(self, phrases: frozenset[str]) -> Ints:
+        """Return the numbers of the products whose title has one of the phrases.
 
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._use_index() as index:
-            return np.zeros(0, np.int64) if index is None else index.items_titled(texts)
+            return (
+                np.zeros(0, np.int64)
+                if index is None
+                else index.items_with_phrase_in_title(phrases)
+            )
 
     def has_code(self, text: str) -> bool:
         """Return whether a text is the id, SKU or GTIN of a product."""

@@ -121,7 +121,7 @@ class PhotoMatcher:
         """
         photo_descriptors = self._viewer.describe_photo(photo, own=self._is_own)
         model = self._pictures.model
-        identical_items = model.items_with_digest(file_digest(photo), visible)
+        identical_items = model.items_with_picture_digest(file_digest(photo), visible)
         lists = [RankedItems(identical_items, np.ones(len(identical_items), np.float32))]
         if (vectors := self._photo_vectors(photo_descriptors)) is not None:
             queries = self._pictures.weight_queries(vectors, self._embedding)
