@@ -32,7 +32,9 @@ def publish_looks_and_set_title(
     with SandboxedDecoder(BATCH_CPU_SECONDS) as decoder:
         for look in LOOKS:
             picture_bytes = pictures.read_or_draw(("looks", f"{look.id}.webp")) or b""
-            picture_id = editor.store_picture(picture_bytes, decoder).picture_id
+            picture_id = editor.store_picture_and_delete_unused(
+                picture_bytes, decoder
+            ).picture_id
             contents += [
                 _look_content(look, index, picture_id)
                 for index in range(len(look.products))
@@ -46,7 +48,9 @@ def publish_looks_and_set_title(
         raise RuntimeError(message)
     with services.database.transaction() as transaction:
         widgets = WidgetRepository(transaction, store.store_id)
-        widgets.change("look", WidgetConfigChange({"strings": _WORDS}), services.clock())
+        widgets.merge_change(
+            "look", WidgetConfigChange({"strings": _WORDS}), services.clock()
+        )
 
 
 def _look_content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:

@@ -40,7 +40,7 @@ SEVERAL_STORES = {
     "storage/sql/dialects.py: put_row": "its row names the store",
     "cli/doctor/repository.py: newest_job_created_at": OPERATOR,
     "cli/doctor/repository.py: count_jobs_due_before": OPERATOR,
-    "attribution/repository.py: attribution_backlogs": READS_ALL,
+    "attribution/repository.py: attribution_backlogs_of_all_stores": READS_ALL,
     "live_events/repository.py: text of _WATCHED_SQL": READS_ALL,
     "relevance/repository.py: measured_and_present_versions": READS_ALL,
     "privacy/repository.py: stores_with_unfinished_erasures": READS_ALL,

@@ -96,7 +96,7 @@ def test_the_form_as_it_is_shown_changes_nothing(office: Office, store: Store) -
     change = WidgetConfigChange({"columns": 5, "title": "", "own_key": [1]}, "a{}", None)
     with office.services.database.transaction() as transaction:
         repository = WidgetRepository(transaction, store.store_id)
-        before = repository.change("recs", change, 0)
+        before = repository.merge_change("recs", change, 0)
     member = office.member(store)
 
     member.post(PAGE, page=PAGE, columns="5", no_title="on", custom_css="a{}")

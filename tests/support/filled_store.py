@@ -448,7 +448,7 @@ def _others(filled: Filled, texts: Sequence[str]) -> None:
             contextlib.suppress(ProductRecsError),
             filled.database.transaction() as transaction,
         ):
-            WidgetRepository(transaction, store_id).change(kind, change, now_ms)
+            WidgetRepository(transaction, store_id).merge_change(kind, change, now_ms)
             filled.held["widgets"] += 1
     seen = [
         KeyMisuse(store_id, kind, text, now_ms) for text in texts for kind in MisuseKind

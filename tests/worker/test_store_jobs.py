@@ -117,10 +117,10 @@ def test_the_worker_purges_what_is_older_than_the_shorter_retention(
     jobs = StoreJobs(services)
     job: Any = type("Job", (), {"store_id": shop.store.store_id})()
     jobs.attribute_purchases(job, JobProgress(threading.Event()))
-    for store_id in (due := jobs.stores_to_purge()):
+    for store_id in (due := jobs.stores_to_purge_events()):
         assert store_id == shop.store.store_id
         jobs.purge_events(job, JobProgress(threading.Event()))
-    assert not due or not jobs.stores_to_purge()  # once a night
+    assert not due or not jobs.stores_to_purge_events()  # once a night
     services.close()
 
     with sqlite_database.reading() as connection:

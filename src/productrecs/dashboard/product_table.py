@@ -168,7 +168,7 @@ def _days_of_cover_and_stockout_day(
         return {}
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, visit.store.store_id)
-        run, items = repository.newest_run(), repository.items(item_ids)
+        run, items = repository.newest_run(), repository.item_forecasts(item_ids)
     cover_by_item = {}
     for item_forecast in items:
         reply = item_forecast_reply(

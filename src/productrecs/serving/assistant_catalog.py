@@ -440,7 +440,7 @@ class AssistantCatalog:
     @cached_property
     def _filters(self) -> Filters:
         """The call's filters; products without a price are always left out."""
-        filters = self.call.wanted.filters(self._minor_digits)
+        filters = self.call.wanted.to_catalog_filters(self._minor_digits)
         return replace(filters, prices=filters.prices or (PriceRange(0.0, float("inf")),))
 
     @cached_property

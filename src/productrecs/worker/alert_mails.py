@@ -88,7 +88,7 @@ def due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     now_ms = services.clock()
     today = today_of(now_ms, store.settings.zone)
     actions = plan_stock_actions(stocked, run, store.settings, now_ms)
-    some = [] if actions is None else actions.first(_MAX_PRODUCTS)
+    some = [] if actions is None else actions.top_actions(_MAX_PRODUCTS)
     return [
         one
         for one in some

@@ -149,7 +149,7 @@ class ForecastJobs:
         """Record products that ran out of stock or are back in stock."""
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
 
-    def forecast_and_mail_alerts(self, job: Job, progress: JobProgress) -> None:
+    def track_stock_forecast_and_mail(self, job: Job, progress: JobProgress) -> None:
         """Forecast a store in a child process, and mail stock alerts."""
         store = store_of_job(job, self._accounts)
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
@@ -188,7 +188,7 @@ def build_command_job_worker(services: Services) -> JobWorker:
     relevance_jobs = RelevanceJobs(services)
     handlers: dict[str, JobHandler] = {
         "choose-constants": tuning_jobs.tune_and_enqueue_training,
-        "forecast": forecast_jobs.forecast_and_mail_alerts,
+        "forecast": forecast_jobs.track_stock_forecast_and_mail,
         "measure-search": relevance_jobs.measure_and_mail_alarm,
         "watch-stock": forecast_jobs.record_stock_outs,
     }

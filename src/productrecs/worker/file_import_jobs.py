@@ -107,7 +107,7 @@ class DashboardFileJobs:
     def check_waiting_files(self, job: Job, progress: JobProgress) -> None:
         """Do the dry runs of a store."""
         store = store_of_job(job, self._accounts)
-        while file_import := self._begin_next_attempt(store, _WAITING):
+        while file_import := self._begin_next_attempt_or_fail(store, _WAITING):
             share = self._progress_and_time_slice_callback(
                 store, file_import, progress, job
             )
@@ -127,7 +127,7 @@ class DashboardFileJobs:
     def import_or_undo_files(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
         store = store_of_job(job, self._accounts)
-        while file_import := self._begin_next_attempt(store, _STARTED):
+        while file_import := self._begin_next_attempt_or_fail(store, _STARTED):
             if file_import.status is ImportStatus.UNDOING:
                 database, clock = self._services.database, self._services.clock
                 complete_undo_and_store_outcome(
@@ -227,7 +227,7 @@ class DashboardFileJobs:
             title = "your product feed waits for you"
             mail_feed_alarm(self._services, store, title, problem)
 
-    def _begin_next_attempt(
+    def _begin_next_attempt_or_fail(
         self, store: Store, statuses: Sequence[ImportStatus]
     ) -> FileImport | None:
         """Return the next import, and count this attempt."""

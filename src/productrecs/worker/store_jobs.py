@@ -142,7 +142,7 @@ class StoreJobs:
             services.database, self._accounts.all(), services.clock()
         )
 
-    def measure_tests(self, job: Job, _progress: JobProgress) -> None:
+    def measure_and_store_tests(self, job: Job, _progress: JobProgress) -> None:
         """Compute the present results of the store's tests."""
         store, services = store_of_job(job, self._accounts), self._services
         now_ms = services.clock()
@@ -215,7 +215,7 @@ class StoreJobs:
         stock_plan = None
         if run is not None and stocked is not None:
             stock_plan = plan_stock_actions(stocked, run, store.settings, services.clock())
-        actions = [] if stock_plan is None else stock_plan.first(len(stock_plan))
+        actions = [] if stock_plan is None else stock_plan.top_actions(len(stock_plan))
         running_out, overstocked = (
             [
                 items.numbers_by_id[action.item_id]
@@ -301,7 +301,7 @@ class StoreJobs:
         """Mail last week's report to the users who asked for it."""
         mail_due_weekly_reports(self._services, store_of_job(job, self._accounts))
 
-    def stores_to_purge(self) -> Sequence[StoreId]:
+    def stores_to_purge_events(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
         self._accounts.refresh()
         stores_with_retention = [
@@ -380,7 +380,7 @@ def build_store_job_worker(services: Services) -> JobWorker:
         "leave-out-excess": stores.exclude_network_excess,
         "mail-weekly-reports": stores.mail_due_weekly_reports,
         "measure-data": lambda _job, _progress: _measure_data(services),
-        "measure-tests": stores.measure_tests,
+        "measure-tests": stores.measure_and_store_tests,
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.resync_catalog_and_enqueue_training,
         "tell-of-plans": stores.log_ending_plan,
@@ -424,7 +424,7 @@ def build_store_job_worker(services: Services) -> JobWorker:
             stores=stores.stores_to_segment,
         ),
         PeriodicJob(
-            "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
+            "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge_events
         ),
         *nightly_periodic_jobs("measure-data", services.system_clock),
         PeriodicJob(

@@ -194,7 +194,7 @@ def _stockout_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     )
     foreseen = [
         action
-        for action in ([] if actions is None else actions.first(_MAX_PRODUCTS))
+        for action in ([] if actions is None else actions.top_actions(_MAX_PRODUCTS))
         if action.alert in _FORESEEN
     ]
     known = set(position["products"])

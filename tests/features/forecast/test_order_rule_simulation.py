@@ -8,7 +8,7 @@ from productrecs.features.forecast.order_rule_simulation import (
     MEAN_DAYS,
     OrderTerms,
     StockScenario,
-    average_sales_rule,
+    build_average_sales_rule,
     simulate_order_rule,
 )
 
@@ -44,7 +44,7 @@ def test_days_before_the_counted_ones_are_not_counted() -> None:
 def test_the_plain_rule_orders_packs_up_to_the_average() -> None:
     terms = OrderTerms(np.array([3, 3]), np.array([7, 7]), np.array([1.0, 12]), np.zeros(2))
     sales = np.full((2, MEAN_DAYS + 20), 2.0)
-    rule = average_sales_rule(sales, MEAN_DAYS, terms, reserve_days=5)
+    rule = build_average_sales_rule(sales, MEAN_DAYS, terms, reserve_days=5)
 
     first = rule(0, np.array([10.0, 10]), np.array([[4.0], [0]]))
 
@@ -60,7 +60,7 @@ def test_the_plain_rule_knows_no_later_sales() -> None:
     same[:, MEAN_DAYS + 8 :] = 99.0
 
     ordered = [
-        average_sales_rule(one, MEAN_DAYS, terms, 0)(7, np.zeros(1), np.zeros((1, 1)))
+        build_average_sales_rule(one, MEAN_DAYS, terms, 0)(7, np.zeros(1), np.zeros((1, 1)))
         for one in (sales, same)
     ]
 

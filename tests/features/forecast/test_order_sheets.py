@@ -120,7 +120,7 @@ def test_every_product_of_a_sheet_is_in_a_figure_of_demand(
     found = plan_stock_actions(stocked, RUN, SETTINGS, NIGHT)
     assert found is not None
 
-    made = plan_order_sheets(found.first(100), {}, 0.0, TODAY)
+    made = plan_order_sheets(found.top_actions(100), {}, 0.0, TODAY)
 
     counted = found.due_later_count + sum(found.count(alert) for alert in ORDER_ALERTS)
     assert sum(len(sheet.lines) for sheet in made) == counted

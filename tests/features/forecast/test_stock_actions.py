@@ -53,7 +53,11 @@ def planned(
     paces = np.repeat([[pace] for _, pace in items] or np.zeros((0, 1)), 28, axis=1)
     stocked = ItemsWithExpectedSales([one for one, _ in items], paces, 2 * paces)
     actions = plan_stock_actions(stocked, RUN, SETTINGS, now)
-    return {} if actions is None else {one.item_id: one for one in actions.first(limit, by)}
+    return (
+        {}
+        if actions is None
+        else {one.item_id: one for one in actions.top_actions(limit, by)}
+    )
 
 
 def test_alerts_come_in_order_of_money() -> None:

@@ -174,7 +174,7 @@ def test_the_index_lists_every_guide_once_in_the_form_of_llms_txt() -> None:
 
 
 def test_a_guide_as_sent_names_the_service_and_where_it_comes_from() -> None:
-    sent = LIBRARY.served_markdown("quickstart", BASE)
+    sent = LIBRARY.markdown_with_source_line("quickstart", BASE)
 
     assert f"Source: {BASE}/docs-md/quickstart.md" in sent.splitlines()[2]
     assert f"{BASE}/llms.txt" in sent

@@ -62,9 +62,9 @@ def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
     wide = drawn("red", "ball", side=2_400).crop((0, 0, 2_400, 1_200))
     clear = Image.new("RGBA", (50, 40), (0, 0, 0, 0))
 
-    kept = looks.store_picture(encoded(wide, exif=exif), viewer)
+    kept = looks.store_picture_and_delete_unused(encoded(wide, exif=exif), viewer)
     (look,) = looks.add([LookContent("tent", picture_id=kept.picture_id)], publish=True)
-    empty = looks.store_picture(encoded(clear, "PNG"), viewer)
+    empty = looks.store_picture_and_delete_unused(encoded(clear, "PNG"), viewer)
 
     content = looks.picture(kept.picture_id)
     assert content == kept.content
@@ -87,9 +87,9 @@ def test_what_is_no_picture_is_not_kept(
     looks: LookEditor, viewer: SandboxedDecoder
 ) -> None:
     with pytest.raises(NotAPictureError):
-        looks.store_picture(b"<svg/>", viewer)
+        looks.store_picture_and_delete_unused(b"<svg/>", viewer)
     with pytest.raises(PictureTooLargeError, match="10 MiB"):
-        looks.store_picture(bytes(MAX_BYTES + 1), viewer)
+        looks.store_picture_and_delete_unused(bytes(MAX_BYTES + 1), viewer)
     for content in (
         LookContent("a"),
         LookContent("a", URL, picture_id="0" * 32),
@@ -113,7 +113,7 @@ def test_a_picture_goes_with_the_last_look_that_has_or_had_it(
     clock: FakeClock[int],
 ) -> None:
     kept, other = (
-        looks.store_picture(encoded(drawn("red", shape)), viewer)
+        looks.store_picture_and_delete_unused(encoded(drawn("red", shape)), viewer)
         for shape in ("ball", "box")
     )
     content = LookContent("tent", picture_id=kept.picture_id)
@@ -131,9 +131,11 @@ def test_a_picture_goes_with_the_last_look_that_has_or_had_it(
     looks.edit(two.look_id, LookContent("rope", URL))
     assert kept_by(database) == 2
 
-    looks.store_picture(encoded(drawn("red", "cross")), viewer)  # no look ever has it
+    looks.store_picture_and_delete_unused(
+        encoded(drawn("red", "cross")), viewer
+    )  # no look ever has it
     clock.now += DAY_MS + 1
-    looks.store_picture(encoded(drawn("blue", "cross")), viewer)
+    looks.store_picture_and_delete_unused(encoded(drawn("blue", "cross")), viewer)
     assert kept_by(database) == 3
     looks.remove(two.look_id)
     assert kept_by(database) == 1

@@ -18,7 +18,7 @@ from productrecs.features.mail_slots.opened_mails.repository import (
     MailSlotCountRepository,
     MailSlotCounts,
     count_mail_engagements_and_delete_old,
-    read_mail_products,
+    read_day_and_mail_products,
     store_mail_products_and_delete_old,
 )
 from productrecs.features.privacy.repository import ShopperRecordRepository
@@ -33,7 +33,7 @@ TENT, ROPE = (MailProduct("tent", "buy"),), (MailProduct("rope", "mix"),)
 
 
 def mail(user_id: str) -> CampaignMail:
-    return CampaignMail.of("news", user_id, "spring", [])
+    return CampaignMail.from_parameters("news", user_id, "spring", [])
 
 
 def kept(
@@ -41,7 +41,7 @@ def kept(
 ) -> tuple[int, tuple[MailProduct, ...]] | None:
     reader = database.raw_reader()
     try:
-        return read_mail_products(reader, store_id, mail(user_id), today)
+        return read_day_and_mail_products(reader, store_id, mail(user_id), today)
     finally:
         reader.close()
 

@@ -73,16 +73,16 @@ def test_a_mail_has_at_most_twelve_products() -> None:
 
 def test_mails_differ_by_slot_recipient_campaign_and_what_they_are_about() -> None:
     named = [
-        CampaignMail.of("news", "c-7", "spring", []),
-        CampaignMail.of("receipt", "c-7", "spring", []),
-        CampaignMail.of("news", "c-8", "spring", []),
-        CampaignMail.of("news", "c-7", "autumn", []),
-        CampaignMail.of("news", "c-7", "spring", ["tent"]),
-        CampaignMail.of("news", "", "spring", []),
+        CampaignMail.from_parameters("news", "c-7", "spring", []),
+        CampaignMail.from_parameters("receipt", "c-7", "spring", []),
+        CampaignMail.from_parameters("news", "c-8", "spring", []),
+        CampaignMail.from_parameters("news", "c-7", "autumn", []),
+        CampaignMail.from_parameters("news", "c-7", "spring", ["tent"]),
+        CampaignMail.from_parameters("news", "", "spring", []),
     ]
 
     assert len({mail.digest for mail in named}) == len(named)
-    assert CampaignMail.of("news", "c-7", "spring", []) == named[0]
+    assert CampaignMail.from_parameters("news", "c-7", "spring", []) == named[0]
     assert named[-1].recipient == 0
     assert all("c-7" not in str(mail) for mail in named)
 

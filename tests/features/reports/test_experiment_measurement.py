@@ -13,9 +13,9 @@ from productrecs.core.report import ReportQuery
 from productrecs.features.experiments.experiment_measurement import (
     ExperimentDesign,
     VisitorOutcomes,
+    compute_result_fields,
     find_tests_to_measure,
     measure_and_store_test,
-    result_fields,
     stores_with_tests_to_measure,
 )
 from productrecs.features.experiments.experiment_report import advice, experiment_report
@@ -80,7 +80,9 @@ def conclusive_metrics(found: VisitorOutcomes, step: int) -> set[str]:
     """Return the metrics in which any look shows a difference; one every `step`."""
     test, conclusive = (ExperimentDesign("test:1", SHARES, METRICS, Goal.REVENUE), set())
     for count in range(200, VISITORS + 1, step):
-        for metrics in result_fields(test, first(found, count), LATER)["metrics"].values():
+        for metrics in compute_result_fields(test, first(found, count), LATER)[
+            "metrics"
+        ].values():
             conclusive |= {name for name, one in metrics.items() if one["verdict"] in SURE}
     return conclusive
 
@@ -102,7 +104,7 @@ def test_a_true_difference_is_found_and_recommended() -> None:
     run = visitors_of_a_run(np.random.default_rng(5), lift=1.0)
     test = ExperimentDesign("test:1", SHARES, METRICS, Goal.ORDERS)
 
-    result = result_fields(test, run, LATER)
+    result = compute_result_fields(test, run, LATER)
 
     assert result["metrics"]["b"]["orders"]["verdict"] == "more"
     assert result["metrics"]["c"]["orders"]["verdict"] != "more"

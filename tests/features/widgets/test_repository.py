@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.features.widgets.repository import WidgetRepository, read_config
+from productrecs.features.widgets.repository import WidgetRepository, read_widget_config
 from productrecs.features.widgets.widget_config import (
     MAX_TYPES,
     TooManyWidgetTypesError,
@@ -41,7 +41,9 @@ def put(
     widget_type: str = "recs",
 ) -> WidgetConfig:
     with database.transaction() as transaction:
-        return WidgetRepository(transaction, store_id).change(widget_type, change, NOON)
+        return WidgetRepository(transaction, store_id).merge_change(
+            widget_type, change, NOON
+        )
 
 
 def get(database: Database, store_id: StoreId, widget_type: str = "recs") -> WidgetConfig:
@@ -49,7 +51,7 @@ def get(database: Database, store_id: StoreId, widget_type: str = "recs") -> Wid
     with database.reading() as connection:
         found = WidgetRepository(connection, store_id).find(widget_type)
     reader = database.raw_reader()
-    assert read_config(reader, store_id, widget_type) == found
+    assert read_widget_config(reader, store_id, widget_type) == found
     reader.close()
     return found
 

@@ -106,7 +106,7 @@ def summary(database: Database, store: Store) -> dict[str, Any]:
 def item(database: Database, store: Store, item_id: str, now: int = NIGHT) -> Any:
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        found, made = repository.item(item_id), repository.newest_run()
+        found, made = repository.find_item_forecast(item_id), repository.newest_run()
     assert found is not None
     return item_forecast_reply(found, made, store.settings.zone, now, enabled=True)
 

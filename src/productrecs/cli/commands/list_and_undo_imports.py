@@ -16,8 +16,8 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.timestamps import iso
 from productrecs.features.imports.import_report import (
     ItemImportReport,
+    first_error_cells,
     item_import_row_counts,
-    shown_errors,
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.records.orders.order_history_import import (
@@ -68,7 +68,7 @@ class UndoableImport:
             kind, counts = "items", item_import_row_counts(report)
         else:
             kind, counts = "orders", order_import_row_counts(report)
-        errors = shown_errors(report.errors)
+        errors = first_error_cells(report.errors)
         self.result = {"kind": kind, "counts": counts, "errors": errors}
 
 

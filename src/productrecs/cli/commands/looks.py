@@ -276,7 +276,9 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
         editor = LookEditor(services.database, store, services.clock)
         editor.get(look_id)
         with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
-            stored_picture = editor.store_picture(file.read_bytes(), viewer)
+            stored_picture = editor.store_picture_and_delete_unused(
+                file.read_bytes(), viewer
+            )
         editor.set_picture(look_id, stored_picture)
     pixels = f"{stored_picture.width} x {stored_picture.height} pixels"
     size = f"{pixels}, {len(stored_picture.content):,} bytes"
@@ -383,7 +385,9 @@ def _store_pictures(editor: LookEditor, files: Sequence[Path]) -> list[str]:
         for file in files:
             try:
                 picture_ids.append(
-                    editor.store_picture(file.read_bytes(), viewer).picture_id
+                    editor.store_picture_and_delete_unused(
+                        file.read_bytes(), viewer
+                    ).picture_id
                 )
             except (OSError, NotAPictureError, PictureTooLargeError) as error:
                 message = f"{file.name} cannot be used as the picture of a look: {error}"

@@ -161,7 +161,7 @@ def remove(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed remove shop.example.com
     """
-    _edit_feed(domain, data, lambda editor, _now_ms: editor.remove())
+    _edit_feed(domain, data, lambda editor, _now_ms: editor.remove_feed_and_its_file())
     click.echo("removed")
 
 

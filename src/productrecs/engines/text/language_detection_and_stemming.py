@@ -204,6 +204,12 @@ class LanguageAnalyzer:
         return self.without_stop_words([*words, _NO_STOP_WORD]) == [_NO_STOP_WORD]
 
 
+@memoized(RegisteredCache.LANGUAGES)
+def cached_language_analyzer(tag: str) -> LanguageAnalyzer:
+    """Return the analyzer of a language tag from a cache."""
+    return LanguageAnalyzer(tag)
+
+
 _NO_STOP_WORD: Final = "0"
 
 # The library stems more languages than it has stop word lists for.

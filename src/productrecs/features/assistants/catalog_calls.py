@@ -69,7 +69,7 @@ class CatalogCallFilters(Struct):
         """Whether nothing is filtered."""
         return self == CatalogCallFilters()
 
-    def filters(self, minor_digits: int | None) -> Filters:
+    def to_catalog_filters(self, minor_digits: int | None) -> Filters:
         """Return the catalog's filters; `minor_digits` None leaves the price out."""
         prices: tuple[PriceRange, ...] = ()
         if self.price is not None and minor_digits is not None:

@@ -39,7 +39,7 @@ from productrecs.features.attribution.repository import (
     ReachKey,
     Row,
     TouchpointColumns,
-    attribution_backlogs,
+    attribution_backlogs_of_all_stores,
     columns_since,
 )
 from productrecs.features.attribution.search_clicks import (
@@ -215,7 +215,7 @@ class Attributor:
             repository.replace_outcomes(self.database, step.removed, step.outcomes)
             repository.replace_day_sums(self.database, step.days, step.sums)
             repository.add_touchpoint_counts(step.touchpoint_counts)
-            repository.add_look_counts(step.look_counts)
+            repository.add_look_item_counts(step.look_counts)
             repository.replace_reach_sketches(self.database, step.reach_sketches)
             repository.replace_daily_search_clicks(self.database, step.searches)
             repository.add_event_counts(step.hours)
@@ -253,7 +253,7 @@ class Attributor:
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
     """Return the stores with unread records, or another time zone, language or format."""
     with database.reading() as connection:
-        rows = attribution_backlogs(connection)
+        rows = attribution_backlogs_of_all_stores(connection)
     return [
         row.store_id
         for row in rows

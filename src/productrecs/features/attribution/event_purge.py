@@ -60,7 +60,9 @@ def purge_events(
             while database.release_free_pages() and not is_over():
                 pass
             with database.transaction() as transaction:
-                AttributionRepository(transaction, store.store_id).record_purge(now_ms)
+                AttributionRepository(transaction, store.store_id).record_end_of_purge(
+                    now_ms
+                )
             break
         with database.transaction() as transaction:
             EventRepository(transaction, store.store_id).purge(seqs)

@@ -173,7 +173,9 @@ def last_purges(connection: sa.Connection) -> dict[StoreId, int]:
     return {row.store_id: row.computed_at for row in rows if row.computed_at is not None}
 
 
-def attribution_backlogs(connection: sa.Connection) -> list[AttributionBacklog]:
+def attribution_backlogs_of_all_stores(
+    connection: sa.Connection,
+) -> list[AttributionBacklog]:
     """Return how far the log of each store is attributed."""
     heads, progress_columns = heads_of_all_stores("seq"), attribution_marks.c
     progress = (
@@ -251,7 +253,7 @@ class AttributionRepository(StoreScopedRepository):
         )
         return changed == 1
 
-    def record_purge(self, now_ms: int) -> None:
+    def record_end_of_purge(self, now_ms: int) -> None:
         """Store when the last purge of old events ended.
 
         Raises:
@@ -356,7 +358,7 @@ class AttributionRepository(StoreScopedRepository):
         if rows:
             self._raw.run(_ADD_TOUCHPOINTS, (self._store_id, rows))
 
-    def add_look_counts(
+    def add_look_item_counts(
         self, counted: Mapping[tuple[str, str, int], tuple[int, int]]
     ) -> None:
         """Add impressions and clicks in looks, by day, look and item number."""

@@ -130,7 +130,7 @@ class VisitorIndex:
             if session in self._unit_of:
                 self._sessions[customer].append(session)
 
-    def unit(self, person: str) -> str | None:
+    def visitor_of(self, person: str) -> str | None:
         """Return a person's visitor id, or None if the person was never assigned."""
         known = self._unit_of.get(person)
         if known is None and (sessions := self._sessions.get(person)):
@@ -139,7 +139,7 @@ class VisitorIndex:
 
     def remove(self, people: Iterable[str]) -> int:
         """Leave out the visitors whom these names belong to; return their number."""
-        units = {unit for name in people if (unit := self.unit(name)) is not None}
+        units = {unit for name in people if (unit := self.visitor_of(name)) is not None}
         return sum(self.arms.pop(unit, None) is not None for unit in units)
 
 
@@ -165,7 +165,7 @@ class VisitorPurchases:
     ) -> None:
         """Add bought lines, each with the cost of its product."""
         for line_seq, person, ts, basket, quantity, total, paid_in, cost in lines:
-            unit = exposures.unit(person)
+            unit = exposures.visitor_of(person)
             if unit is None or ts > until_ms:
                 continue
             is_before = ts < exposures.first_at[unit]
@@ -221,7 +221,7 @@ def compute_visitor_outcomes(
             values[Goal.ORDERS][index] += order.is_bought
     values[_CONVERSION] = (values[Goal.ORDERS] > 0).astype(np.float64)
     for person, kind, ts in events:
-        visitor = exposures.unit(person)
+        visitor = exposures.visitor_of(person)
         if visitor not in indexes or ts < exposures.first_at[visitor]:
             continue
         metric = Goal.CARTS if kind == EventKind.ADD_TO_CART else Goal.CLICKS
@@ -285,7 +285,7 @@ def measure_and_store_test(
     until_ms = float("inf") if test.until_ms is None else test.until_ms
     with database.reading() as connection:
         repository = ExperimentResultRepository(connection, store.store_id)
-        test = _with_last_shares(test, repository.newest_results(test.name, 1))
+        test = _with_last_shares_if_unknown(test, repository.newest_results(test.name, 1))
         exposures = VisitorIndex(repository.exposures(test.name), repository.links())
         began_at = min(exposures.first_at.values(), default=now_ms)
         bots, bought = exposures.remove(repository.bots(began_at)), VisitorPurchases()
@@ -302,7 +302,7 @@ def measure_and_store_test(
         visitors.bots = bots
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     end_ms = now_ms if test.until_ms is None else test.until_ms
-    result = result_fields(test, visitors, end_ms)
+    result = compute_result_fields(test, visitors, end_ms)
     stored = StoredExperimentResult(test.name, today.date().isoformat(), now_ms, result)
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
@@ -310,7 +310,7 @@ def measure_and_store_test(
     return stored
 
 
-def _with_last_shares(
+def _with_last_shares_if_unknown(
     test: ExperimentDesign, before: Sequence[StoredExperimentResult]
 ) -> ExperimentDesign:
     """Return an ended holdout test with the shares of its last result."""
@@ -320,7 +320,7 @@ def _with_last_shares(
     return test._replace(shares={arm["name"]: arm["share"] or 0 for arm in arms})
 
 
-def result_fields(
+def compute_result_fields(
     test: ExperimentDesign, visitors: VisitorOutcomes, now_ms: int
 ) -> dict[str, Any]:
     """Return the result as plain values; without shares the arm sizes are not tested."""

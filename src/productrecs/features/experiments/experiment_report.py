@@ -128,7 +128,10 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
             else design_of_experiment(experiment)
         )
         limit = query.limit if query.by else 1
-        results, tests = repository.newest_results(test.name, limit), repository.tests()
+        results, tests = (
+            repository.newest_results(test.name, limit),
+            repository.tests_and_first_exposures(),
+        )
     title = f"Test {name!r}: variants against the control"
     if experiment is None:
         title = f"Holdout test {name!r}: with and without recommendations"
@@ -166,10 +169,12 @@ def _is_running(store: Store, name: str, experiment: Experiment | None) -> bool:
     return store.settings.holdout_percent > 0 and name == store.settings.holdout_test
 
 
-def earlier_holdout_tests(database: Database, store: Store) -> list[str]:
+def other_holdout_test_names(database: Database, store: Store) -> list[str]:
     """Return the names of the store's other holdout tests with visitors, newest first."""
     with database.reading() as connection:
-        tests = ExperimentResultRepository(connection, store.store_id).tests()
+        tests = ExperimentResultRepository(
+            connection, store.store_id
+        ).tests_and_first_exposures()
         stored = ExperimentRepository(connection, store.store_id).all()
     return _other_holdout_tests(tests, stored, but=store.settings.holdout_test)
 
@@ -296,7 +301,7 @@ def _result_notes(
     if result["bots"]:
         yield f"{result['bots']} visitors who turned out to be bots are left out."
     if is_running:
-        yield from _collecting_notes(result)
+        yield from _too_few_conversions_notes(result)
         yield from _remaining_duration_notes(result)
     if result["order_cap"] is not None:
         most = f"{result['order_cap']:,.2f} {store.settings.currency}"
@@ -312,7 +317,7 @@ def _result_notes(
         yield f"The margin is that of {costed:.0%} of sold lines: the others have no cost."
 
 
-def _collecting_notes(result: dict[str, Any]) -> Iterator[str]:
+def _too_few_conversions_notes(result: dict[str, Any]) -> Iterator[str]:
     least = min(arm["conversion"] for arm in result["arms"])
     if least < MIN_CONVERSIONS and not result["is_mismatched"]:
         yield (

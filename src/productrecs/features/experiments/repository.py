@@ -74,7 +74,7 @@ class ExperimentResultRepository(StoreScopedRepository):
         log = EventLogRepository(self._connection, self._store_id)
         yield from log.shopper_ids_of_bots(since_ms)
 
-    def tests(self) -> list[tuple[str, int]]:
+    def tests_and_first_exposures(self) -> list[tuple[str, int]]:
         """Return every test with assigned visitors, and its start; newest first."""
         began = sa.func.min(exposures.c.first_at)
         query = (

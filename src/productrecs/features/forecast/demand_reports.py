@@ -134,7 +134,7 @@ def stock_and_demand_report(
         rows=()
         if actions is None
         else tuple(
-            _action_row(action) for action in actions.first(query.limit, sort_order)
+            _action_row(action) for action in actions.top_actions(query.limit, sort_order)
         ),
         notes=tuple(notes),
     )
@@ -327,6 +327,6 @@ def stock_labels_by_item_id(
     actions = plan_stock_actions(stocked, run, store.settings, now_ms)
     return {
         action.item_id: action.alert or "enough_stock"
-        for action in (() if actions is None else actions.first(len(actions)))
+        for action in (() if actions is None else actions.top_actions(len(actions)))
         if action.stock_qty is not None
     }

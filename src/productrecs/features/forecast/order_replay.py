@@ -24,7 +24,7 @@ from productrecs.features.forecast.order_rule_simulation import (
     OrderRuleOutcome,
     OrderTerms,
     StockScenario,
-    average_sales_rule,
+    build_average_sales_rule,
     simulate_order_rule,
 )
 from productrecs.features.forecast.order_sheets import plan_order_sheets
@@ -200,7 +200,7 @@ def _replay_report_rows(
     rules = {
         _SHEETS: _OrderSheetRule(inputs, replay, settings).units_to_order,
         **{
-            name: average_sales_rule(amounts, start, terms, days)
+            name: build_average_sales_rule(amounts, start, terms, days)
             for name, days in _RESERVES.items()
         },
     }
@@ -289,7 +289,7 @@ class _OrderSheetRule:
         if actions is None:
             return ordered
         row_of = {self._replay.items[row].item_id: row for row in due.tolist()}
-        for sheet in plan_order_sheets(actions.first(len(actions)), {}, 0.0, today):
+        for sheet in plan_order_sheets(actions.top_actions(len(actions)), {}, 0.0, today):
             for line in sheet.lines:
                 ordered[row_of[line.action.item_id]] = line.quantity
         return ordered

@@ -72,7 +72,7 @@ def simulate_order_rule(scenario: StockScenario, rule: OrderRule) -> OrderRuleOu
     return OrderRuleOutcome(days_out, lost, stock_sum / counted, lines, order_days)
 
 
-def average_sales_rule(
+def build_average_sales_rule(
     demand: Floats, start: int, terms: OrderTerms, reserve_days: int
 ) -> OrderRule:
     """Return the rule to order up to the mean sales of the last 28 days.

@@ -266,7 +266,7 @@ def plan_order_sheets_now(
     if actions is None:
         return None
     return plan_order_sheets(
-        actions.first(len(actions)),
+        actions.top_actions(len(actions)),
         {supplier.name: supplier for supplier in suppliers},
         store.settings.order_budget,
         today_of(now_ms, store.settings.zone),

@@ -172,7 +172,7 @@ class ForecastRepository(StoreScopedRepository):
         """Record the products that alert e-mails have named."""
         self._update_rows(forecast_runs, alerted=json.dumps(sorted(item_ids)))
 
-    def item(self, item_id: str) -> ItemForecast | None:
+    def find_item_forecast(self, item_id: str) -> ItemForecast | None:
         """Return a catalog item and its forecast; None when it is not in the catalog."""
         query = self._select_items_and_forecasts([item_id], item_forecasts.c.daily)
         row = self._connection.execute(query).mappings().first()
@@ -184,7 +184,7 @@ class ForecastRepository(StoreScopedRepository):
             daily=None if stored is None else dict(json.loads(stored)),
         )
 
-    def items(self, item_ids: Sequence[str]) -> list[ItemForecast]:
+    def item_forecasts(self, item_ids: Sequence[str]) -> list[ItemForecast]:
         """Return the given items that are in the catalog, with their forecasts."""
         query = self._select_items_and_forecasts(item_ids)
         return [

@@ -168,7 +168,7 @@ class StockActions:
         to_order = [_ALERTS.index(alert) for alert in ORDER_ALERTS]
         return int((is_due & ~np.isin(self._alert_indexes, to_order)).sum())
 
-    def first(self, limit: int, by: str | None = None) -> list[StockAction]:
+    def top_actions(self, limit: int, by: str | None = None) -> list[StockAction]:
         """Return the first `limit` actions, sorted by money, or by one of `SORT_ORDERS`.
 
         Ties are sorted by money, then by id.

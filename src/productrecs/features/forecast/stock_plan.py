@@ -66,7 +66,7 @@ class ExpectedDemand:
         """Mean sales per day: [items]."""
         return np.asarray(self.means.mean(axis=1))
 
-    def standard_deviation(self, days: Floats | float) -> Floats:
+    def standard_deviation_of_sum(self, days: Floats | float) -> Floats:
         """Return the standard deviation of the sum of `days` days: [items]."""
         upper = np.maximum(self.p90s - self.means, 0) / _NORMAL_P90
         variance = np.maximum(upper**2, self.means).mean(axis=1)
@@ -130,16 +130,16 @@ def plan_stock(
     incoming = incoming or no_incoming_goods()
     z_score = _NORMAL.inv_cdf(policy.service)
     cycle_days = np.asarray(policy.lead_days + policy.order_days, np.float64)
-    safety = z_score * demand.standard_deviation(policy.lead_days)
+    safety = z_score * demand.standard_deviation_of_sum(policy.lead_days)
     is_known = np.isfinite(stock)
     stock_left = np.where(is_known, stock, 0.0)
     lead_days = np.broadcast_to(np.asarray(policy.lead_days, np.float64), stock.shape)
     arriving = incoming.arriving_until(lead_days)
     order_in = _first_order_days(stock_left + arriving - safety, demand, policy.lead_days)
     order_end = np.maximum(order_in, 0) + cycle_days
-    target_stock = demand.sales_until(order_end) + z_score * demand.standard_deviation(
-        cycle_days
-    )
+    target_stock = demand.sales_until(
+        order_end
+    ) + z_score * demand.standard_deviation_of_sum(cycle_days)
     is_due = is_known & (order_in >= 0)
     lacking = target_stock - stock_left - incoming.arriving_until(order_end)
     quantity = np.where(is_due, np.ceil(np.maximum(lacking, 0)), 0.0)
@@ -178,7 +178,7 @@ def _expected_lost_sales(
     return _expected_shortfall(
         _sellable_with_stock_until(day, stock_left, demand, incoming),
         demand.sales_until(day),
-        demand.standard_deviation(day),
+        demand.standard_deviation_of_sum(day),
     )
 
 

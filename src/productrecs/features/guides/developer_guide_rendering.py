@@ -32,7 +32,7 @@ class GuideTexts:
         self._facts = facts
         self._texts: dict[str, str] = {}
 
-    def guide(self, slug: str) -> Guide:
+    def find_guide(self, slug: str) -> Guide:
         """Return a guide's entry in the table of contents.
 
         Raises:
@@ -51,13 +51,13 @@ class GuideTexts:
         Raises:
             UnknownGuideError: when there is no guide of this name.
         """
-        guide = self.guide(slug)
+        guide = self.find_guide(slug)
         if slug not in self._texts:
             with_facts = _FACT.sub(self._fact, guide_source(guide))
             self._texts[slug] = _MARK.sub("", with_facts)
         return self._texts[slug]
 
-    def served_markdown(self, slug: str, base_url: str) -> str:
+    def markdown_with_source_line(self, slug: str, base_url: str) -> str:
         """Return a guide as it is served, with its own address below the title.
 
         Raises:
@@ -69,7 +69,7 @@ class GuideTexts:
 
     def render_llms_full_txt(self, base_url: str) -> str:
         """Return /llms-full.txt: every guide as it is served, in the order of the index."""
-        guides = (self.served_markdown(guide.slug, base_url) for guide in GUIDES)
+        guides = (self.markdown_with_source_line(guide.slug, base_url) for guide in GUIDES)
         return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
 
     def _fact(self, match: re.Match[str]) -> str:

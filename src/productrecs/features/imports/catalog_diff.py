@@ -44,7 +44,7 @@ class CatalogDiff:
         default_factory=lambda: {kind: [] for kind in CatalogChangeKind}
     )
 
-    def add(self, stored: Item | None, patch: ItemPatch) -> None:
+    def count_patch(self, stored: Item | None, patch: ItemPatch) -> None:
         """Count what a patch does to an item of the catalog, or to none."""
         if stored is None:
             self._count_and_keep_example(
@@ -55,7 +55,7 @@ class CatalogDiff:
         if after == stored:
             return
         if _is_removed(after) and not _is_removed(stored):
-            self.add_removed(stored)
+            self.count_removed(stored)
             return
         self._count_and_keep_example(CatalogChangeKind.CHANGED, stored.item_id, after.title)
         if stored.price is not None and after.price != stored.price:
@@ -64,7 +64,7 @@ class CatalogDiff:
                 CatalogChangeKind.PRICE, stored.item_id, after.title, prices
             )
 
-    def add_removed(self, stored: Item) -> None:
+    def count_removed(self, stored: Item) -> None:
         """Count an item that leaves the lists."""
         self._count_and_keep_example(
             CatalogChangeKind.REMOVED, stored.item_id, stored.title
@@ -85,7 +85,7 @@ class CatalogDiff:
             f"{BRAKE_PERCENT} %, so it waits for your yes."
         )
 
-    def report(self, catalog_size: int) -> dict[str, Any]:
+    def report_fields(self, catalog_size: int) -> dict[str, Any]:
         """Return the counts and examples as JSON, and a `brake` if someone has to agree."""
         kinds = {
             kind.value: {"count": len(self._ids[kind]), "examples": self._examples[kind]}

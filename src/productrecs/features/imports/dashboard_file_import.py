@@ -28,12 +28,12 @@ from productrecs.features.imports.import_report import (
     MAX_REJECTED_ROWS,
     MERCHANT_TEXTS,
     SHOWN_ERRORS,
+    first_error_cells,
     item_import_row_counts,
     missing_fields_text,
     notes_for_merchant,
     problem_for_merchant,
     rejected_rows_csv,
-    shown_errors,
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.import_source import ImportSource, open_import_source
@@ -217,7 +217,7 @@ class DashboardFileImporter:
                 result["headings"] = headings_digest(source)
             is_table = bool(table_columns(source.file))
             rejects = rejected_rows_csv(source.file, report.errors, is_table=is_table)
-        errors = shown_errors(report.errors)
+        errors = first_error_cells(report.errors)
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
         return FileImportResult({**result, **stored}, rejects)
 
@@ -270,7 +270,7 @@ class DashboardFileImporter:
             | {"inserted": to_import, "deduplicated": 0},
             "notes": [*_dry_run_order_notes(report, file_import, store.settings), *notes],
             "rows": sample_table([_with_local_time(row, zone) for row in report.would]),
-            "errors": shown_errors(report.errors),
+            "errors": first_error_cells(report.errors),
         }
 
     def _import_orders(
@@ -320,7 +320,7 @@ class DashboardFileImporter:
             "counts": item_import_row_counts(report),
             "notes": notes_for_merchant(report.notes),
             "rows": sample_table(samples),
-            "errors": shown_errors(report.errors),
+            "errors": first_error_cells(report.errors),
             "diff": report.diff,
             "is_unpriced": 0 < report.unpriced == report.created,
         }

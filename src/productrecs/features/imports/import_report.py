@@ -204,7 +204,7 @@ SHOWN_ERRORS: Final = 100
 """The most errors of an import that its page shows."""
 
 
-def shown_errors(errors: Sequence[SkippedRow]) -> list[list[object]]:
+def first_error_cells(errors: Sequence[SkippedRow]) -> list[list[object]]:
     """Return the first errors: the row, its column, the value, and what is wrong."""
     return [
         [error.row, error.column, error.value, error.problem]

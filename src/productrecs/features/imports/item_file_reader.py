@@ -178,7 +178,7 @@ def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
     return ReadItem(product.row, item, product.rows, product.is_hidden)
 
 
-def _read_csv(
+def _read_own_csv(
     file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     csv_format = with_stock_column_by_values(
@@ -295,7 +295,7 @@ _OWN_READERS: Final[
     ]
 ] = MappingProxyType(
     {
-        ItemFileFormat.CSV: _read_csv,
+        ItemFileFormat.CSV: _read_own_csv,
         ItemFileFormat.JSON: _read_json_array,
         ItemFileFormat.JSONL: _read_json_lines,
     }

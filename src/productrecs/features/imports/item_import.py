@@ -345,14 +345,18 @@ class _DryRunReporter:
             repository = CatalogRepository(connection, self._store.store_id)
             stored, size = find_stored_items(repository, chunk), repository.size()
             if not chunk:
-                self.report.diff = self._diff.report(repository.count_not_discontinued())
+                self.report.diff = self._diff.report_fields(
+                    repository.count_not_discontinued()
+                )
                 self.report.notes += link_host_notes(self._links, self._store.domain)
         accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
         latest = {require_patch(item).item_id: item for item in accepted}
         created = 0
         for item_id, item in latest.items():
             known = stored.get(item_id)
-            self._diff.add(None if known is None else known.item, require_patch(item))
+            self._diff.count_patch(
+                None if known is None else known.item, require_patch(item)
+            )
             if url := require_patch(item).fields.get("product_url"):
                 self._links[url_host(str(url))] += 1
             is_new = known is None and hash(item_id) not in self._created
@@ -366,7 +370,7 @@ class _DryRunReporter:
     def remove(self, missing: Sequence[StoredItem]) -> None:
         """Report the items that would be discontinued."""
         for stored in missing:
-            self._diff.add_removed(stored.item)
+            self._diff.count_removed(stored.item)
 
     def _add_sample(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:

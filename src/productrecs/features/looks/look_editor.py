@@ -66,7 +66,9 @@ class LookEditor:
                 raise LookError(message)
         return added
 
-    def store_picture(self, data: bytes, decoder: SandboxedDecoder) -> SanitizedPicture:
+    def store_picture_and_delete_unused(
+        self, data: bytes, decoder: SandboxedDecoder
+    ) -> SanitizedPicture:
         """Store a merchant's picture for a look; unused pictures are deleted after a day.
 
         `LookContent.picture_id` refers to it.

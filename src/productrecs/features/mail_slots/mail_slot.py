@@ -62,7 +62,7 @@ class CampaignMail(NamedTuple):
     digest: str
 
     @classmethod
-    def of(
+    def from_parameters(
         cls, slot: str, user_id: str, campaign: str, item_ids: Sequence[str]
     ) -> "CampaignMail":
         """Return the mail that the parameters of an address name."""

@@ -78,7 +78,7 @@ class ShopperRecordRepository(StoreScopedRepository):
             "test": ShopperTable(*own, exposures, shopper="identity"),
         }
 
-    def delete_test_arms(self, names: Sequence[str]) -> None:
+    def delete_test_arms_and_rename_units(self, names: Sequence[str]) -> None:
         """Delete the shopper's test arms.
 
         A unit that another customer shares with them is renamed to that customer's id.
@@ -159,7 +159,7 @@ class ShopperRecordRepository(StoreScopedRepository):
         """Delete all events of the live view, which holds one hour."""
         self._delete_rows(live_events)
 
-    def unlink(self, names: Sequence[str]) -> None:
+    def delete_links(self, names: Sequence[str]) -> None:
         """Delete the links between the names; the last step of an erasure."""
         links = shopper_links.c
         for name_chunk in chunks(names):

@@ -244,7 +244,7 @@ class ShopperEraser:
             SearchCountRepository(transaction, store_id).delete_rare_queries(
                 sorted(texts), intents, MAX_RARE_SEARCHES
             )
-            shoppers.delete_test_arms(names)
+            shoppers.delete_test_arms_and_rename_units(names)
             shoppers.delete_names_from_uploads_and_imports(names)
             shoppers.delete_live_events()
             shoppers.delete_mail_selections(names)
@@ -256,7 +256,7 @@ class ShopperEraser:
             # The links between the names go last: the earlier steps need them.
             seq = StoreLogTransaction(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRecordRepository(transaction, store_id)
-            shoppers.unlink(names)
+            shoppers.delete_links(names)
             shoppers.delete_rare_settled_queries(MAX_RARE_SEARCHES)
             shoppers.reset_attribution()
             shoppers.delete_names_from_customer_list(names)

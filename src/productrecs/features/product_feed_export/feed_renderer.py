@@ -49,7 +49,9 @@ class ProductFeedRenderer:
     stock_labels: Mapping[str, str]
     now_ms: int
 
-    def lines(self, feed: FeedFormat, counts: FeedProductCounts) -> Iterator[str]:
+    def render_lines_and_count(
+        self, feed: FeedFormat, counts: FeedProductCounts
+    ) -> Iterator[str]:
         """Yield the text of a feed, and count its products; blocks while it reads.
 
         Raises:

@@ -26,7 +26,7 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
-    with_interest_signals,
+    fuse_visit_with_interest_signals,
 )
 from productrecs.features.recommendations.serving_state import (
     EligibleItems,
@@ -91,7 +91,9 @@ class StoreListRequest(ListRequest):
         if not signals:
             return candidates
         language = self.store.settings.language
-        return with_interest_signals(candidates, signals, self.eligible, language)
+        return fuse_visit_with_interest_signals(
+            candidates, signals, self.eligible, language
+        )
 
     def best_sellers(self, limit: int) -> Iterable[int]:
         """Return visible items by the store's trending metric, above its minimum price."""

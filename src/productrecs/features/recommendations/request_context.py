@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.array_types_and_sorting import (
     MAX_CANDIDATES,
@@ -25,7 +24,7 @@ from productrecs.engines.rank_fusion import fuse_ranked
 from productrecs.engines.registry import BROWSE, BUY_AGAIN
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
-    LanguageAnalyzer,
+    cached_language_analyzer,
 )
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
@@ -47,7 +46,7 @@ InterestSignal = tuple[int, str, int]
 """A kind of event, its term, and the number of later product interactions."""
 
 
-def with_interest_signals(
+def fuse_visit_with_interest_signals(
     visit: RankedItems,
     signals: Sequence[InterestSignal],
     eligible: EligibleItems,
@@ -76,18 +75,15 @@ def _items_for_signal(
         if not len(click_boosts):
             return []
         return list(
-            click_boosts.boosts_of(AnalysedQuery.of(term, _language(language)).intent)
+            click_boosts.boosts_of(
+                AnalysedQuery.of(term, cached_language_analyzer(language)).intent
+            )
         )
     indicated_items = list(eligible.models.indicators.boosts_of(interest_key(kind, term)))
     if kind != EventKind.CATEGORY_VIEW:
         return indicated_items
     category_items = eligible.best_of_category(term.strip())[:_CATEGORY_ITEMS]
     return list(dict.fromkeys([*indicated_items, *category_items]))
-
-
-@memoized(RegisteredCache.LANGUAGES)
-def _language(tag: str) -> LanguageAnalyzer:
-    return LanguageAnalyzer(tag)
 
 
 _MAX_LINES: Final = 2_000  # maximum number of purchase lines for repurchase prediction

@@ -104,20 +104,25 @@ class EligibleItems:
         """
         visible = self.visible if subset is None else subset
         if self.rules is None or self.rules.factors is None:
-            return self._trending(visible)
+            return self._iterate_trending_then_newest(visible)
         if self._head is None:
-            distinct = dict.fromkeys(self._trending(self.visible, _HEAD))
+            distinct = dict.fromkeys(
+                self._iterate_trending_then_newest(self.visible, _HEAD)
+            )
             items = np.fromiter(distinct, np.int64, len(distinct))
             self._head = self._order_by_rule_factors(items).tolist()
         return chain(
-            (item for item in self._head if visible[item]), self._trending(visible)
+            (item for item in self._head if visible[item]),
+            self._iterate_trending_then_newest(visible),
         )
 
     def by_sales(self) -> Iterator[int]:
         """Return the order of `trending` before any boost; an item may occur twice."""
-        return self._trending(self.visible)
+        return self._iterate_trending_then_newest(self.visible)
 
-    def _trending(self, visible: Mask, limit: int = 2**62) -> Iterator[int]:
+    def _iterate_trending_then_newest(
+        self, visible: Mask, limit: int = 2**62
+    ) -> Iterator[int]:
         for items in (self.models.trending, self.catalog.newest_items()):
             for start in range(0, min(len(items), limit), _CHUNK):
                 chunk = items[start : start + _CHUNK]

@@ -9,7 +9,6 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.colour_and_material_words import (
@@ -17,7 +16,7 @@ from productrecs.engines.text.colour_and_material_words import (
 )
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
-    LanguageAnalyzer,
+    cached_language_analyzer,
 )
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
@@ -137,7 +136,9 @@ class SearchableStore:
         """Return the click boosts of a query, by item."""
         if not len(self.click_boosts):
             return {}
-        in_store_language = query.in_language(_language(self.language_setting))
+        in_store_language = query.in_language(
+            cached_language_analyzer(self.language_setting)
+        )
         return self.click_boosts.boosts_of(in_store_language.intent)
 
     def popularity(self, item: int) -> float:
@@ -491,11 +492,6 @@ def reorder_page_by_page(
         ranked += pool[:num]
         pool = [*pool[num:], *islice(remaining, num)]
     return ranked[:until]
-
-
-@memoized(RegisteredCache.LANGUAGES)
-def _language(tag: str) -> LanguageAnalyzer:
-    return LanguageAnalyzer(tag)
 
 
 def _by_score(hit: Hit) -> tuple[float, int]:

@@ -30,7 +30,7 @@ def read_synonyms(
     }
 
 
-def read_rules(
+def read_search_rules(
     reader: RawReader | RawConnection, store_id: StoreId
 ) -> dict[int, SearchRule]:
     """Return a store's search rules by id, the oldest first."""
@@ -56,7 +56,7 @@ class SearchRuleRepository(StoreScopedRepository):
 
     def rules(self) -> dict[int, SearchRule]:
         """Return the rules by id, the oldest first."""
-        return read_rules(self._raw, self._store_id)
+        return read_search_rules(self._raw, self._store_id)
 
     def add_synonym(self, number: int, synonym: Synonym, now_ms: int) -> None:
         """Store a synonym."""

@@ -12,7 +12,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms, Words
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.features.search.repository import (
-    read_rules,
+    read_search_rules,
     read_synonyms,
 )
 from productrecs.features.search.search_rules import (
@@ -39,7 +39,9 @@ class SearchRuleSet:
         """Return the store's current set; `seq` is the version that was read before."""
         if seq == 0:
             return cls()
-        return cls(seq, read_synonyms(reader, store_id), read_rules(reader, store_id))
+        return cls(
+            seq, read_synonyms(reader, store_id), read_search_rules(reader, store_id)
+        )
 
     def synonyms_in(self, language: LanguageAnalyzer) -> Synonyms:
         """Return the synonyms by stems of a language."""

@@ -25,7 +25,7 @@ _CONFIG_SQL: Final = (
 )
 
 
-def read_config(
+def read_widget_config(
     reader: RawReader | RawConnection, store_id: StoreId, widget_type: str
 ) -> WidgetConfig:
     """Return the saved settings of a widget type; empty without any."""
@@ -40,7 +40,7 @@ class WidgetRepository(StoreScopedRepository):
 
     def find(self, widget_type: str) -> WidgetConfig:
         """Return the saved settings of a widget type; empty without any."""
-        return read_config(self._raw, self._store_id, widget_type)
+        return read_widget_config(self._raw, self._store_id, widget_type)
 
     def all(self) -> dict[str, WidgetConfig]:
         """Return the saved settings, by type of widget."""
@@ -53,7 +53,7 @@ class WidgetRepository(StoreScopedRepository):
         rows = self._connection.execute(query.order_by(widget_configs.c.type))
         return {row[0]: _to_widget_config(row[1:]) for row in rows}
 
-    def change(
+    def merge_change(
         self, widget_type: str, change: WidgetConfigChange, now_ms: int
     ) -> WidgetConfig:
         """Merge `change` into the saved settings and return them; changes are serialised.

@@ -89,7 +89,7 @@ def show_product_forecast(
     item_id, store, now_ms = visit.query["id"], visit.store, visit.now_ms
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        item, run = repository.item(item_id), repository.newest_run()
+        item, run = repository.find_item_forecast(item_id), repository.newest_run()
         stock_outs = repository.stock_outs(item_id, now_ms - SHOWN_DAYS * DAY_MS)
         suppliers = SupplierRepository(connection, store.store_id)
         names = [supplier.name for supplier in suppliers.suppliers()]

@@ -37,7 +37,7 @@ from productrecs.dashboard.report_values import (
 from productrecs.engines.registry import ENGINES
 from productrecs.features.experiments.experiment_report import (
     EARLIER_TESTS_NOTE,
-    earlier_holdout_tests,
+    other_holdout_test_names,
 )
 from productrecs.features.experiments.repository import ExperimentResultRepository
 from productrecs.features.reports.impact.attribution_report import RULE
@@ -93,7 +93,7 @@ def show_sales_impact(
         services, store, "attribution", period.query_by("day", limit=MAX_ROWS)
     )
     items = make_report(services, store, "credited-items", period.query_by(limit=10))
-    earlier_tests = earlier_holdout_tests(visit.database, store)
+    earlier_tests = other_holdout_test_names(visit.database, store)
     test_name = _chosen_holdout_test(visit, earlier_tests)
     holdout_query = replace(period.query_by(), test=test_name)
     holdout_report = make_report(services, store, "experiment", holdout_query)
@@ -212,7 +212,9 @@ def start_or_end_holdout(visit: Visit) -> Reply:
 def _is_used_test_name(visit: Visit, name: str) -> bool:
     """Return whether a holdout test of this name has had visitors."""
     with visit.database.reading() as connection:
-        tests = ExperimentResultRepository(connection, visit.store.store_id).tests()
+        tests = ExperimentResultRepository(
+            connection, visit.store.store_id
+        ).tests_and_first_exposures()
     return any(name == test for test, _ in tests)
 
 

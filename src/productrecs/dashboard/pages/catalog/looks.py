@@ -113,7 +113,7 @@ def store_look_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
     if visit.file is None or not visit.file.size:
         raise NotAPictureError(NO_PHOTO)
     with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
-        return editor.store_picture(visit.file.path.read_bytes(), viewer)
+        return editor.store_picture_and_delete_unused(visit.file.path.read_bytes(), viewer)
 
 
 def show_looks(

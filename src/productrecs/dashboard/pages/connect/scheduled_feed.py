@@ -74,7 +74,7 @@ def remove_scheduled_feed(visit: Visit) -> Reply:
     """Remove the feed."""
     message = "The feed is removed. Your products stay."
     try:
-        _editor(visit).remove()
+        _editor(visit).remove_feed_and_its_file()
     except NoFeedError:
         message = _NO_FEED
     return visit.redirect(FEED_PATH, message)

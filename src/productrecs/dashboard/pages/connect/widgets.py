@@ -88,7 +88,7 @@ def save_widget_settings(visit: Visit) -> Reply:
     try:
         with visit.database.transaction() as transaction:
             repository = WidgetRepository(transaction, visit.store.store_id)
-            repository.change(widget_type, draft.change, visit.now_ms)
+            repository.merge_change(widget_type, draft.change, visit.now_ms)
     except (WidgetConfigTooLargeError, TooManyWidgetTypesError) as error:
         too_large = ParsedWidgetForm(
             draft.change, {"strings": f"{str(error).capitalize()}."}
@@ -107,7 +107,7 @@ def reset_widget_settings(visit: Visit) -> Reply:
     with visit.database.transaction() as transaction:
         repository = WidgetRepository(transaction, visit.store.store_id)
         change = change_to_defaults(repository.find(widget_type))
-        repository.change(widget_type, change, visit.now_ms)
+        repository.merge_change(widget_type, change, visit.now_ms)
     return visit.redirect(
         f"{WIDGETS_PATH}?type={widget_type}", "Every setting has its default again."
     )

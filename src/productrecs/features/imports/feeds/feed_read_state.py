@@ -60,7 +60,7 @@ class FeedReadState:
             if len(self.ignored) < _MAX_IGNORED and name.strip():
                 self.ignored.setdefault(name.strip())
 
-    def add_note(self, topic: str, text: str) -> None:
+    def add_note_once(self, topic: str, text: str) -> None:
         """Record a note for a person, once per topic."""
         if topic not in self._topics:
             self._topics.add(topic)

@@ -127,7 +127,7 @@ def _offered_variant(cells: Mapping[str, str], reading: FeedReadState) -> Offere
         planned=None if price is None else price.planned,
         cost=None if cost is None else cost.amount,
         stock=parse_stock(cells.get("stock", "")),
-        availability=_availability(cells.get("availability", "").strip()),
+        availability=_parse_availability(cells.get("availability", "").strip()),
     )
 
 
@@ -145,7 +145,7 @@ def _current_price(cells: Mapping[str, str], reading: FeedReadState) -> ParsedPr
     return current_price(sale, reading)
 
 
-def _availability(text: str) -> Availability | None:
+def _parse_availability(text: str) -> Availability | None:
     try:
         return parse_availability(text) if text else None
     except UnknownAvailabilityError as error:

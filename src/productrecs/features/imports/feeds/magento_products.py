@@ -157,7 +157,7 @@ def _item_fields(
         "description": html_to_text(long if long.strip() else short),
         "product_url": reading.build_url(f"/{quote(path)}.html") if path else "",
         "image_url": _image_url(cells.get("image", "").strip(), reading),
-        "categories": _categories(cells.get("categories", "").strip()),
+        "categories": _category_levels(cells.get("categories", "").strip()),
     }
 
 
@@ -167,7 +167,7 @@ def _image_url(path: str, reading: FeedReadState) -> str:
     return reading.build_url(f"/media/catalog/product/{quote(path.lstrip('/'))}")
 
 
-def _categories(cell: str) -> list[str]:
+def _category_levels(cell: str) -> list[str]:
     """Return the levels of each path, without the root category that shops hide."""
     root = re.escape(cell.partition("/")[0].partition(",")[0])
     paths = re.split(rf"[,|](?={root}(?:[/,|]|$))", cell) if root else []

@@ -110,7 +110,7 @@ def read_provided_fields_and_products(
     reading.kind = FORMAT_TITLES[kind]
     size = file.seek(0, 2)
     if kind is ItemFileFormat.GOOGLE and is_xml(file):
-        rows = _xml_rows(file, reading, on_bytes)
+        rows = _read_xml_rows(file, reading, on_bytes)
         provided = frozenset(platform.provided_fields)
     else:
         csv_format = _inspect_product_table(file, kind, platform.layout)
@@ -118,7 +118,7 @@ def read_provided_fields_and_products(
         reading.separator = csv_format.separator
         if platform.collect is not None:
             platform.collect(lambda: _readable_rows(file, csv_format), reading)
-        rows = _table_rows(file, csv_format, on_bytes)
+        rows = _read_table_rows(file, csv_format, on_bytes)
         provided = frozenset(
             name
             for name, columns in platform.provided_fields.items()
@@ -159,13 +159,13 @@ def _note_unused_and_missing_columns(
     if kind is not ItemFileFormat.WOOCOMMERCE:
         return
     if "id" not in csv_format.columns:
-        reading.add_note(
+        reading.add_note_once(
             "no id",
             "The file has no column ID: products get their SKU as id (your pages must "
             "send it) and no address. Export the column ID too if you can.",
         )
     if "published" not in csv_format.columns:
-        reading.add_note(
+        reading.add_note_once(
             "published",
             "The file has no column Published: drafts and hidden products cannot be "
             "recognised. Export the columns Published and Visibility in catalog too.",
@@ -186,7 +186,7 @@ def note_column_titles_and_unused(
 
 
 def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
-    for _, row in _table_rows(file, csv_format, lambda _bytes: None):
+    for _, row in _read_table_rows(file, csv_format, lambda _bytes: None):
         if not isinstance(row, RejectedRow):
             yield row
 
@@ -204,7 +204,9 @@ def _read_offers_or_reject(
             yield RejectedRow(number, str(error))
 
 
-def _table_rows(file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes) -> Iterator[_Row]:
+def _read_table_rows(
+    file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes
+) -> Iterator[_Row]:
     for number, cells in read_rows(file, csv_format, on_bytes):
         if isinstance(cells, BrokenRow):
             yield number, RejectedRow(number, cells.message)
@@ -221,7 +223,9 @@ def _table_rows(file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes) -> Ite
             )
 
 
-def _xml_rows(file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes) -> Iterator[_Row]:
+def _read_xml_rows(
+    file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes
+) -> Iterator[_Row]:
     names = {
         column: tuple(name.replace("_", "") for name in synonyms)
         for column, synonyms in google_merchant_products.LAYOUT.columns.items()

@@ -102,7 +102,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> Fe
         "product_url": reading.build_url(f"/products/{quote(handle)}"),
         "image_url": cells.get("image", "").strip()
         or cells.get("variant_image", "").strip(),
-        "categories": _categories(cells),
+        "categories": _category_levels(cells),
     }
     return FeedOffer(
         row=row,
@@ -177,7 +177,7 @@ def _is_hidden(cells: Mapping[str, str]) -> bool:
     return status not in {"", "active"} or published == "false"
 
 
-def _categories(cells: Mapping[str, str]) -> list[str]:
+def _category_levels(cells: Mapping[str, str]) -> list[str]:
     path = category_levels(cells.get("category", ""))
     category = html_to_title(cells.get("type", ""))
     return path if not category or category in path else [*path, category]

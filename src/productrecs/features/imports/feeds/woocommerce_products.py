@@ -273,7 +273,7 @@ def parse_woocommerce_price(text: str, reading: FeedReadState) -> ParsedPrice | 
     amount = float(number.replace(separator, "" if separates_thousands else "."))
     if reason:
         note = f"Prices such as {number!r} were read as {amount:g}: {reason}."
-        reading.add_note(f"mark{separator}", note)
+        reading.add_note_once(f"mark{separator}", note)
     return ParsedPrice(amount, None)
 
 
@@ -444,7 +444,7 @@ def _item_fields(
         "description": html_to_text(text),
         "product_url": reading.build_url(f"/?p={own_id}") if own_id else "",
         "image_url": images[0] if images else "",
-        "categories": _categories(cells.get("categories", "")),
+        "categories": _category_levels(cells.get("categories", "")),
     }
 
 
@@ -476,7 +476,7 @@ def _is_hidden(cells: Mapping[str, str]) -> bool:
     return published not in {"1", ""} or visibility == "hidden"
 
 
-def _categories(cell: str) -> list[str]:
+def _category_levels(cell: str) -> list[str]:
     return list(
         dict.fromkeys(
             level for path in _split_list(cell) for level in category_levels(path)

@@ -45,7 +45,7 @@ def read_feed_items(
     count = 0
     while not feed.is_over:
         block = file.read(BLOCK)
-        broken = feed.feed(block)
+        broken = feed.parse_block(block)
         on_bytes(len(block))
         while feed.items:
             count += 1
@@ -77,7 +77,7 @@ class _XmlFeedParser:
         self._parser.EntityDeclHandler = self._reject_entity
         self._parser.ExternalEntityRefHandler = self._reject_entity
 
-    def feed(self, block: bytes) -> BrokenFeedError | None:
+    def parse_block(self, block: bytes) -> BrokenFeedError | None:
         """Parse the next bytes (none at the end); return an error, or None."""
         self._fed += len(block)
         self.is_over = not block

@@ -101,7 +101,7 @@ class ScheduledFeedEditor:
             discards=False,
         )
 
-    def remove(self) -> None:
+    def remove_feed_and_its_file(self) -> None:
         """Remove the feed with its secrets; the catalog stays.
 
         Raises:

@@ -62,7 +62,7 @@ class ScheduledFeedRepository(StoreScopedRepository):
 
     def save(self, feed: ScheduledFeed) -> None:
         """Store the feed in place of the former one."""
-        self._put_row(scheduled_feeds, **_columns(feed))
+        self._put_row(scheduled_feeds, **_feed_columns(feed))
 
     def delete(self) -> None:
         """Delete the feed; its log stays for its 30 days."""
@@ -88,7 +88,7 @@ class ScheduledFeedRepository(StoreScopedRepository):
             scheduled_feeds,
             _FEED.url == before.url,
             _FEED.next_at == before.next_ms,
-            **_columns(after),
+            **_feed_columns(after),
         )
         if changed != 1:
             return False
@@ -136,7 +136,7 @@ def stores_with_due_feed(database: Database, now_ms: int) -> list[StoreId]:
         return [StoreId(store_id) for store_id in connection.execute(query).scalars()]
 
 
-def _columns(feed: ScheduledFeed) -> dict[str, Any]:
+def _feed_columns(feed: ScheduledFeed) -> dict[str, Any]:
     return {
         "url": feed.url,
         "header": feed.header,

@@ -50,7 +50,7 @@ class MailSlotCounts:
     clicks: int = 0
 
 
-def read_mail_products(
+def read_day_and_mail_products(
     reader: RawReader, store_id: StoreId, mail: CampaignMail, today: int
 ) -> tuple[int, tuple[MailProduct, ...]] | None:
     """Return the day of a mail's selection, and its products; None without one."""

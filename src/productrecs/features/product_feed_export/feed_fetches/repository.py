@@ -33,7 +33,7 @@ class ExportedFeedFetches:
 class ExportedFeedFetchRepository(StoreScopedRepository):
     """One store's fetches, inside one transaction; never commits."""
 
-    def count_and_delete_old(
+    def count_fetch_and_delete_old(
         self, feed: FeedFormat, counts: FeedProductCounts, now_ms: int
     ) -> None:
         """Count a fetch on its day (UTC); older days than 30 are deleted."""

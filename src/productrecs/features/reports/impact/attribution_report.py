@@ -121,18 +121,19 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
     with database.reading() as connection:
         repository = AttributionReportRepository(connection, store.store_id)
         backlog, currency = repository.backlog(), store.settings.currency
-        groups = _read_group_impacts(repository, period, by, currency)
+        groups = _read_group_attributions(repository, period, by, currency)
         reach = repository.shopper_reach_and_total(period, ())[()]
         figures = [*_reach_figures(reach)]
         figures += _attribution_figures(groups, repository.period_totals(period), currency)
         earlier = _preceding_period(period)
         if earlier is not None:
-            before = _read_group_impacts(repository, earlier, by, currency)
+            before = _read_group_attributions(repository, earlier, by, currency)
             figures += _to_before_figures(
                 _attribution_figures(before, repository.period_totals(earlier), currency)
             )
     rows = tuple(
-        _impact_row(impact) for impact in _sort_impacts(groups, by)[: period.limit]
+        _group_attribution_row(impact)
+        for impact in _sort_groups(groups, by)[: period.limit]
     )
     return Report(
         name="attribution",
@@ -154,7 +155,7 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
     yield define_figure("shoppers_clicked", "count", reach.clicked, definition)
 
 
-def _read_group_impacts(
+def _read_group_attributions(
     repository: AttributionReportRepository,
     period: ReportQuery,
     by: Sequence[str],
@@ -203,7 +204,7 @@ def join_touchpoints_and_totals(
     for key in touchpoints:
         grouped.setdefault((key, own_currency), [])
     return [
-        _to_group_impact(
+        _to_group_attribution(
             key,
             currency,
             touchpoints if currency == own_currency else None,
@@ -213,7 +214,7 @@ def join_touchpoints_and_totals(
     ]
 
 
-def _to_group_impact(
+def _to_group_attribution(
     key: Key,
     currency: str,
     touchpoints: Mapping[Key, tuple[int, int]] | None,
@@ -238,7 +239,7 @@ def attribution_notes(omitted: int, backlog: UnattributedRecordCount) -> list[st
     return [*notes, *filter(None, [backlog.note])]
 
 
-def _sort_impacts(
+def _sort_groups(
     groups: Iterable[GroupAttribution], by: Sequence[str]
 ) -> list[GroupAttribution]:
     if by[0] in {"day", "position"}:
@@ -255,7 +256,7 @@ def _sort_impacts(
     )
 
 
-def _impact_row(impact: GroupAttribution) -> tuple[ReportValue, ...]:
+def _group_attribution_row(impact: GroupAttribution) -> tuple[ReportValue, ...]:
     attributed = impact.attributed
     rate = None if impact.shown is None else share_of(impact.clicked or 0, impact.shown)
     return (

@@ -201,7 +201,7 @@ class AttributionReportRepository(StoreScopedRepository):
             )
             .group_by(outcome_days.c.currency)
         )
-        return [_to_store_totals(row) for row in self._connection.execute(query)]
+        return [_to_period_totals(row) for row in self._connection.execute(query)]
 
     def look_spot_sums(self, period: ReportQuery) -> dict[LookSpot, LookSpotSums]:
         """Return what each product did in each look, by look and item id."""
@@ -398,7 +398,7 @@ def _to_group_totals(row: Sequence[Any]) -> GroupCurrencyTotals:
     )
 
 
-def _to_store_totals(row: Sequence[Any]) -> PeriodTotals:
+def _to_period_totals(row: Sequence[Any]) -> PeriodTotals:
     currency, carts, cart_value, lines, units, revenue, *orders = row
     return PeriodTotals(
         currency,

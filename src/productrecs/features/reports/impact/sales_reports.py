@@ -214,7 +214,7 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
     rows = tuple(
         _funnel_row(group)
         + (() if is_by_position else _reach_values(reach.get(group.key, _NO_REACH)))
-        for group in _sort_impacts(groups_in_currency, by)[: period.limit]
+        for group in _sort_groups(groups_in_currency, by)[: period.limit]
     )
     notes = attribution_notes(len(groups_in_currency) - len(rows), backlog)
     if len(groups_in_currency) < len(groups):
@@ -241,7 +241,7 @@ def _reach_values(reach: ShopperReach) -> tuple[ReportValue, ...]:
     return (*reach, share_of(reach.clicked, reach.shown))
 
 
-def _sort_impacts(
+def _sort_groups(
     groups: Sequence[GroupAttribution], by: Sequence[str]
 ) -> list[GroupAttribution]:
     if by[0] == "day":

@@ -82,7 +82,7 @@ class TrackingHealthRepository(StoreScopedRepository):
         rows = self._connection.execute(query)
         return {(int(row[0]), int(row[1])): int(row[2]) for row in rows}
 
-    def first_touchpoint_ms(self) -> int | None:
+    def first_touchpoint_hour_ms(self) -> int | None:
         """Return the hour in which the store's first live impression or click came."""
         query = sa.select(sa.func.min(event_hours.c.hour)).where(
             event_hours.c.store_id == self._store_id,
@@ -104,7 +104,7 @@ class TrackingHealthRepository(StoreScopedRepository):
         """Return how many of the newest live events name products outside the catalog."""
         return self._newest_events().count_unknown_products(self._since(), _SAMPLE)
 
-    def unknown_items(self, limit: int) -> list[tuple[str, int]]:
+    def most_named_unknown_items(self, limit: int) -> list[tuple[str, int]]:
         """Return the non-catalog products with most of the newest live events."""
         return self._newest_events().most_named_unknown_products(
             self._since(), _SAMPLE, limit

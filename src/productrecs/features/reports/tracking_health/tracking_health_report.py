@@ -57,7 +57,7 @@ def recent_tracking_health_report(
             yesterday, today.date().isoformat()
         )
         unknown = repository.unknown_products()
-        examples = repository.unknown_items(_EXAMPLES)
+        examples = repository.most_named_unknown_items(_EXAMPLES)
         newest, without_order_id = repository.line_count_and_without_order_id()
         bots = repository.bot_event_counts(now_ms - _WEEK_HOURS * HOUR_MS)
         refused = repository.refused_identity_counts(now_ms - _WEEK_HOURS * HOUR_MS)

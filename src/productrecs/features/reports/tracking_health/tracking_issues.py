@@ -61,7 +61,7 @@ def find_tracking_issues(
         since_ms = now_ms - _MONTH_MS
         touchpoints, lines = repository.touchpoints(), repository.newest_lines(since_ms)
         health = TrackingHealthRepository(connection, store.store_id)
-        buyers = _newest_buyers(lines, health.first_touchpoint_ms() or 0)
+        buyers = _newest_buyers(lines, health.first_touchpoint_hour_ms() or 0)
         unmatched = [
             buyer
             for buyer in buyers

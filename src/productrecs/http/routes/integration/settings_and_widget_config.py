@@ -191,7 +191,7 @@ async def change_widget_config(
 
     def store_config(work: WriteTransaction) -> WidgetConfig:
         repository = WidgetRepository(work.connection, store_id)
-        return repository.change(widget_type, requested, clock())
+        return repository.merge_change(widget_type, requested, clock())
 
     content = config_body(widget_type, await change_in_transaction(exchange, store_config))
     return Response(content, media_type="application/json")

@@ -364,7 +364,7 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
     An `ETag` spares sending it again.
     """
     return _markdown_response(
-        request, LIBRARY.served_markdown(slug, base_url_for_reply(request))
+        request, LIBRARY.markdown_with_source_line(slug, base_url_for_reply(request))
     )
 
 
@@ -424,10 +424,10 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     Who prefers `text/markdown` (`Accept`) gets the same as from `/docs-md/{slug}.md`.
     """
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
-        text = LIBRARY.served_markdown(slug, base_url_for_reply(request))
+        text = LIBRARY.markdown_with_source_line(slug, base_url_for_reply(request))
         return _markdown_response(request, text, vary="Accept")
     try:
-        guide = LIBRARY.guide(slug)
+        guide = LIBRARY.find_guide(slug)
     except UnknownGuideError:
         if preferred_media_type(request, (JSON, HTML)) != HTML:
             raise

@@ -68,7 +68,7 @@ def read_doc(base: str, arguments: _GuideArguments) -> dict[str, object]:
     end = start + PAGE
     return {
         "slug": arguments.slug,
-        "title": LIBRARY.guide(arguments.slug).title,
+        "title": LIBRARY.find_guide(arguments.slug).title,
         "url": f"{base}/docs-md/{arguments.slug}.md",
         "markdown": text[start:end],
         "total_chars": len(text),

@@ -25,7 +25,9 @@ from productrecs.features.mail_slots.mail_slot import (
     refresh_mail_products,
     user_id_or_empty,
 )
-from productrecs.features.mail_slots.opened_mails.repository import read_mail_products
+from productrecs.features.mail_slots.opened_mails.repository import (
+    read_day_and_mail_products,
+)
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
@@ -97,7 +99,9 @@ class MailSlotQuery(NamedTuple):
     @property
     def mail(self) -> CampaignMail:
         """The mail."""
-        return CampaignMail.of(self.slot, self.user_id, self.campaign, self.item_ids)
+        return CampaignMail.from_parameters(
+            self.slot, self.user_id, self.campaign, self.item_ids
+        )
 
 
 async def _parse_mail_query(
@@ -274,7 +278,7 @@ async def _load_selection_day_and_products(
         return recent.selection.day, recent.selection.products
     try:
         stored = await slot_request.context.read(
-            lambda reader: read_mail_products(reader, store_id, mail, today)
+            lambda reader: read_day_and_mail_products(reader, store_id, mail, today)
         )
     except StorageError:
         stored = None  # products are chosen as when the mail was opened first

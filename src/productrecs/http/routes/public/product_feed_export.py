@@ -100,11 +100,11 @@ async def product_feed(
         renderer = ProductFeedRenderer(
             database, store, state.catalog, trending, labels, now_ms
         )
-        return renderer.lines(feed, count)
+        return renderer.render_lines_and_count(feed, count)
 
     def count_fetch(work: WriteTransaction) -> None:
         repository = ExportedFeedFetchRepository(work.connection, store.store_id)
-        repository.count_and_delete_old(feed, count, now_ms)
+        repository.count_fetch_and_delete_old(feed, count, now_ms)
 
     chunks = _join_into_chunks(await asyncio.to_thread(render_feed_lines))
     if accepts_gzip(request):

@@ -220,7 +220,7 @@ def _encode_item_forecast(
     if "\0" not in item_id:
         with database.reading() as connection:
             repository = ForecastRepository(connection, store.store_id)
-            item, run = repository.item(item_id), repository.newest_run()
+            item, run = repository.find_item_forecast(item_id), repository.newest_run()
     if item is None:
         message = f"the catalog has no item {item_id!r}; push it with POST /v1/items"
         raise UnknownItemError(message)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from fastapi import Depends, Query, Request, Response
 
-from productrecs.features.widgets.repository import read_config
+from productrecs.features.widgets.repository import read_widget_config
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.features.widgets.widget_settings import DEFAULT_TYPE
 from productrecs.http.openapi_responses import (
@@ -193,7 +193,7 @@ async def _read_config_or_cached(
     context: ProcessContext, store: Store, cached_store: CachedStore, widget_type: str
 ) -> WidgetConfig:
     def read() -> WidgetConfig:
-        return read_config(context.reader, store.store_id, widget_type)
+        return read_widget_config(context.reader, store.store_id, widget_type)
 
     try:
         if context.reading is None:
