@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 import sqlalchemy as sa
 
+from productrecs.serving.writes.write_client import CONFIRM_SECONDS
 from productrecs.storage.sql.tables import event_session, events
 from tests.support.service import Service, eventually
 from tests.trust.forms import violations
@@ -171,19 +172,18 @@ def check_answers(service: Service, merchant: Merchant) -> None:
     assert seen == {f"s_{number}": 1 for number in range(1, 20)}
 
 
-@pytest.fixture
-def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
-    """Give a service: on SQLite with the timeout of production, else with a short one."""
-    broken = None if database_url is None else EARLY
+@pytest.mark.parametrize(
+    "broken", [EARLY, pytest.param(None, marks=pytest.mark.trust)], ids=["early", "real"]
+)
+def test_an_unconfirmed_write_is_answered_and_counts_once(
+    data_folder: Path, database_url: str | None, broken: Path | None
+) -> None:
+    assert CONFIRM_SECONDS < PROMISED
     with Service(data_folder, database_url, broken=broken).prepare() as service:
-        yield service
+        merchant = service.register()
+        assert merchant.push({"id": "tent"}, {"id": "old"}).status == 200
 
-
-def test_an_unconfirmed_write_is_answered_and_counts_once(service: Service) -> None:
-    merchant = service.register()
-    assert merchant.push({"id": "tent"}, {"id": "old"}).status == 200
-
-    check_answers(service, merchant)
+        check_answers(service, merchant)
 
 
 def test_readiness_says_that_writes_are_not_confirmed_until_they_are(

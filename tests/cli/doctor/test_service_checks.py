@@ -22,7 +22,7 @@ from dataclasses import replace
 from productrecs.cli.processes import serve
 patient = serve.background_roles
 serve.background_roles = lambda settings: [
-    replace(role, hung_after=20.0) for role in patient(settings)
+    replace(role, hung_after=14.0) for role in patient(settings)
 ]
 """
 
@@ -30,7 +30,7 @@ serve.background_roles = lambda settings: [
 IMPATIENT_FOR_API = """
 from productrecs.cli.processes import serve
 patient = serve.ProcessRole
-serve.ProcessRole = lambda *parts, **_: patient(*parts, hung_after=16.0)
+serve.ProcessRole = lambda *parts, **_: patient(*parts, hung_after=10.0)
 """
 
 
@@ -129,7 +129,7 @@ def test_systemd_hears_when_it_serves_and_while_it_is_well(tmp_path: Path) -> No
             assert service.client().ask("GET", "/health/live").status == 200
             assert heard(systemd, 60) == "WATCHDOG=1"
             os.kill(process(service, "api"), signal.SIGSTOP)
-            eventually(lambda: heard(systemd, 6) is None, 60)
+            eventually(lambda: heard(systemd, 4) is None, 60)
             assert heard(systemd, 60) == "WATCHDOG=1"  # it was restarted
             service.stop()
             eventually(lambda: heard(systemd, 6) == "STOPPING=1", 60)
