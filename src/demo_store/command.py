@@ -23,7 +23,7 @@ from demo_store.generator import (
     generate_demo_store,
 )
 from demo_store.picture_indexing import (
-    index_in_own_process,
+    draw_and_index_in_own_process,
     list_unindexed_pictures,
     queue_pictures_without_fetch,
 )
@@ -165,7 +165,7 @@ def demo(
         print_access_and_first_store_link(shop, address, settings)
         if not are_pictures_indexed:
             click.echo("Search by photo and similar products follow within a minute.")
-            process.enter_context(index_in_own_process(settings.data))
+            process.enter_context(draw_and_index_in_own_process(settings.data))
 
     with contextlib.ExitStack() as process:
         status = supervise(
@@ -269,7 +269,7 @@ def _generate_import_and_train(services: Services, store: Store) -> None:
     import_items(services.imports, store, _json_lines_source(shop.items))
     queue_pictures_without_fetch(services, store)
     _print_step("importing visits")
-    _import_events(services, store, shop.events)
+    _store_events_as_received_live(services, store, shop.events)
     _print_step("importing orders")
     history = OrderHistoryImport(
         services.database,
@@ -307,7 +307,9 @@ def _schedule_season_rule(services: Services, store: Store) -> None:
     RuleEditor(services.database, store, services.clock, LOGIN).add(season)
 
 
-def _import_events(services: Services, store: Store, events: Sequence[Event]) -> None:
+def _store_events_as_received_live(
+    services: Services, store: Store, events: Sequence[Event]
+) -> None:
     """Store events as received at their own time: reports skip imported events."""
     for begin in range(0, len(events), CHUNK):
         parsed_events = [

@@ -49,7 +49,7 @@ _NICE: Final = 10
 
 
 @contextlib.contextmanager
-def index_in_own_process(data: Path) -> Iterator[None]:
+def draw_and_index_in_own_process(data: Path) -> Iterator[None]:
     """Draw and index the pictures in a process that is stopped at the end of the block."""
     # Stopped early, its pool leaves semaphores: Python removes them, and would warn.
     command = [sys.executable, "-W", "ignore::UserWarning", "-m", __name__, str(data)]

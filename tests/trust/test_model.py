@@ -290,7 +290,7 @@ def test_control_a_store_that_breaks_a_rule_is_found(
     sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        EventRepository, "admit_event", lambda *_: True
+        EventRepository, "record_event_id_if_new", lambda *_: True
     )  # repeats count twice
 
     with pytest.raises(AssertionError):

@@ -36,7 +36,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def library() -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(TOKENIZER.path()))
+    tokenizer = Tokenizer.from_file(str(TOKENIZER.find_path()))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -44,7 +44,7 @@ def library() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def ours() -> WordPieceTokenizer:
-    path = TOKENIZER.path()
+    path = TOKENIZER.find_path()
     assert path is not None
     return WordPieceTokenizer(path)
 

@@ -330,9 +330,9 @@ class DashboardFileImporter:
     ) -> tuple[dict[str, Any], RowCountsAndErrors]:
 
         def store_progress(transaction: Any, progress: ItemImportProgress) -> None:
-            FileImportRepository(transaction, store.store_id).set_item_progress(
-                file_import.import_id, progress
-            )
+            FileImportRepository(
+                transaction, store.store_id
+            ).set_item_progress_and_reset_attempts(file_import.import_id, progress)
 
         options = replace(
             _item_import_options(

@@ -88,8 +88,8 @@ class LinkedCustomerId(NamedTuple):
 class EventRepository(StoreScopedRepository):
     """One store's events, inside one transaction; never commits."""
 
-    def admit_event(self, event_id: str, now_ms: int) -> bool:
-        """Return whether `event_id` is new: not stored within the last seven days.
+    def record_event_id_if_new(self, event_id: str, now_ms: int) -> bool:
+        """Record `event_id` unless the last seven days have it; return whether it is new.
 
         The window is half-open, and a repeat does not extend it.
         """

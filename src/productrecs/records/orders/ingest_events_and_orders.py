@@ -72,7 +72,7 @@ def ingest_events(
         for group in groups
         if not group
         or group[0].event_id is None
-        or repository.admit_event(group[0].event_id, now_ms)
+        or repository.record_event_id_if_new(group[0].event_id, now_ms)
         for event in group
     ]
     events = _without_erased_shoppers(log, events, now_ms)
@@ -154,7 +154,7 @@ def ingest_order(
     first = log.take_seqs(len(order.lines))
     if order.confirmed:
         record_confirmed_order_time(purchases, now_ms)
-    receipt = purchases.admit_order(order.order_id, now_ms)
+    receipt = purchases.record_receipt_unless_repeated(order.order_id, now_ms)
     duplicate = OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
     if receipt is None and not order.confirmed:
         return duplicate
@@ -201,7 +201,8 @@ def _put_order(
     for index, (line, (item, line_number)) in enumerate(
         zip(order.lines, item_lines, strict=True)
     ):
-        ledger.put(  # a CSV line takes precedence over order sync: it is already stored
+        # A CSV line takes precedence over order sync: it is already stored.
+        ledger.put_unless_outranked(
             PurchaseLine(
                 line_seq=first + index,
                 seq=first + index,
@@ -271,7 +272,7 @@ def _confirm_lines(
             )
         if order.ordered_ms is not None:
             confirmed = confirmed._replace(ts=order.ordered_ms)
-        ledger.put(confirmed)
+        ledger.put_unless_outranked(confirmed)
     ledger.write(log.database, identity_linker.linked)
 
 
@@ -335,7 +336,7 @@ def _put_buys(
     for entry in buys:
         event = entry.event
         units = event.quantity or 1
-        ledger.put(
+        ledger.put_unless_outranked(
             PurchaseLine(
                 line_seq=entry.seq,
                 seq=entry.seq,

@@ -61,7 +61,7 @@ class PurchaseLedger:
         """Return the basket number of an order; `seq` for an order without lines."""
         return self._baskets.setdefault((order_id, receipt), seq)
 
-    def put(self, line: PurchaseLine) -> bool:
+    def put_unless_outranked(self, line: PurchaseLine) -> bool:
         """Store `line` unless a higher channel has the line; return whether it did.
 
         `line_seq` and `seq` of the line are a fresh sequence number; `basket` is set here.
@@ -256,7 +256,7 @@ class OrderLineMerger:
             earlier_lines = self._ledger.removed_line(line.order_id, _RECEIPT, item)
         if not earlier_lines:
             added = self._new_purchase_line(line, item, seq)
-            self._ledger.put(added)
+            self._ledger.put_unless_outranked(added)
             self._ledger.void_lines_from(added, first_line=1)
             return OrderLineOutcome.ADDED
         before = earlier_lines[0] if len(earlier_lines) == 1 else merge_lines(earlier_lines)
@@ -265,7 +265,7 @@ class OrderLineMerger:
         if after == earlier_lines[0]:
             return OrderLineOutcome.REPEATED if is_repeated else OrderLineOutcome.KNOWN
         after = after._replace(seq=seq, updated_at=self._updated_ms)
-        self._ledger.put(after)
+        self._ledger.put_unless_outranked(after)
         self._ledger.void_lines_from(after, first_line=1)
         if is_repeated:
             return OrderLineOutcome.REPEATED

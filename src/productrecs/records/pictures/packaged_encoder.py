@@ -52,7 +52,7 @@ def find_or_convert_encoder(folder: Path, package: PackagedFile = LITE0) -> Path
         ModelFileError: when the package is not the verified one, or the file
             cannot be written.
     """
-    source = package.path()
+    source = package.find_path()
     if source is None or importlib.util.find_spec("onnxruntime") is None:
         return None
     target = folder / f"encoder-{package.sha256[:16]}-{_FORMAT}.onnx"

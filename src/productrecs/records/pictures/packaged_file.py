@@ -19,7 +19,7 @@ class PackagedFile:
     file: str
     sha256: str
 
-    def path(self) -> Path | None:
+    def find_path(self) -> Path | None:
         """Return the file's path; None if the package is not installed."""
         spec = importlib.util.find_spec(self.module)
         if spec is None or spec.origin is None:

@@ -36,7 +36,7 @@ def find_text_reader_folder(
     folder = None
     for name, digest in digests.items():
         file = PackagedFile(module, f"models/{name}", digest)
-        path = file.path()
+        path = file.find_path()
         if path is None:
             return None
         file.read_verified(path)

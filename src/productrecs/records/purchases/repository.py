@@ -128,8 +128,8 @@ _RECEIPTS: Final = (
 class PurchaseRepository(StoreScopedRepository):
     """One store's purchases, inside one transaction; never commits."""
 
-    def admit_order(self, order_id: str, now_ms: int) -> int | None:
-        """Return the receipt number of `order_id` (0, 1, ...); None for a duplicate.
+    def record_receipt_unless_repeated(self, order_id: str, now_ms: int) -> int | None:
+        """Record an order; return its receipt number (0, 1, ...), None for a duplicate.
 
         A repeat within seven days is a duplicate and does not extend the window; at
         exactly seven days it is a new order.

@@ -236,7 +236,7 @@ def delete_invitation(database: Database, store_id: StoreId, token_hash: str) ->
             raise UnknownMemberError(_UNKNOWN)
 
 
-def change_role(
+def change_role_and_return_old_user(
     database: Database, store_id: StoreId, user_id: str, role: Role
 ) -> DashboardUser:
     """Change a user's role; return the user before the change.

@@ -124,7 +124,7 @@ def load_or_convert_multilingual_model(
         ModelFileError: when a package's file is not the one that we checked, or
             the model cannot be written.
     """
-    weights_path, pieces_path = weights.path(), pieces.path()
+    weights_path, pieces_path = weights.find_path(), pieces.find_path()
     if weights_path is None or pieces_path is None:
         return None
     name = f"languages-{weights.sha256[:16]}-{_FORMAT}"

@@ -335,7 +335,7 @@ def load_or_convert_packaged_text_model(
         ModelFileError: when a package's file is not the one that we checked, or
             the model cannot be written.
     """
-    path, words = network.path(), tokenizer.path()
+    path, words = network.find_path(), tokenizer.find_path()
     can_run = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
     if path is None or words is None or not can_run:
         return None

@@ -6,7 +6,7 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.purchases.repository import PurchaseRepository
 
 _WEEKS = itertools.count(1)
-_admit = PurchaseRepository.admit_order
+_admit = PurchaseRepository.record_receipt_unless_repeated
 
 
 def _after_a_week(self: PurchaseRepository, order_id: str, now_ms: int) -> int | None:
@@ -14,5 +14,5 @@ def _after_a_week(self: PurchaseRepository, order_id: str, now_ms: int) -> int |
     return _admit(self, order_id, now_ms + next(_WEEKS) * 8 * 86_400_000)
 
 
-EventRepository.admit_event = lambda *_: True  # type: ignore[method-assign]  # the fault itself
-PurchaseRepository.admit_order = _after_a_week  # type: ignore[method-assign]
+EventRepository.record_event_id_if_new = lambda *_: True  # type: ignore[method-assign]  # the fault itself
+PurchaseRepository.record_receipt_unless_repeated = _after_a_week  # type: ignore[method-assign]

@@ -23,7 +23,7 @@ from productrecs.tenancy.accounts.team_members import (
     UnknownMemberError,
     accept_invitation,
     accept_invitation_with_login,
-    change_role,
+    change_role_and_return_old_user,
     create_member_invitation,
     delete_invitation,
     find_invitation,
@@ -111,7 +111,7 @@ def change_member_role(visit: Visit) -> Reply:
     store_id, member = visit.store.store_id, visit.form["member"]
     try:
         role = _submitted_role(visit)
-        before = change_role(visit.database, store_id, member, role)
+        before = change_role_and_return_old_user(visit.database, store_id, member, role)
     except UnknownMemberError as error:
         raise PageNotFoundError(sentence(error)) from error
     except TeamChangeError as error:

@@ -141,7 +141,9 @@ class FileImportRepository(StoreScopedRepository):
         """Do not count the attempt: it failed for a reason other than the file."""
         self._set(import_id, attempts=_COLUMNS.attempts - 1)
 
-    def set_item_progress(self, import_id: str, progress: ItemImportProgress) -> None:
+    def set_item_progress_and_reset_attempts(
+        self, import_id: str, progress: ItemImportProgress
+    ) -> None:
         """Store the progress of a product import; progress resets the attempts."""
         counts = {name: count for name, count in asdict(progress).items() if count}
         self._set(import_id, mark=json.dumps(counts), attempts=1)

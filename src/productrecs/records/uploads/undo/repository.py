@@ -108,7 +108,7 @@ class ImportChangeRepository(StoreScopedRepository):
         """Delete an import's changes: it can no longer be undone."""
         self._delete_rows(import_changes, import_id=import_id)
 
-    def lines(self, change: ImportChange) -> list[PurchaseLine]:
+    def current_lines(self, change: ImportChange) -> list[PurchaseLine]:
         """Return the order lines that a transaction added or changed, as they are now."""
         numbers = [number for number, _ in change.before]
         purchases = PurchaseRepository(self._connection, self._store_id)

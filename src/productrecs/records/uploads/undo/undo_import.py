@@ -175,7 +175,7 @@ class ImportUndo:
         if change is None:
             return 0
         if self.kind == "orders":
-            seqs = [line.seq for line in repository.lines(change)]
+            seqs = [line.seq for line in repository.current_lines(change)]
         else:
             seqs = [seq for _, seq in repository.item_ids_and_seqs(change).values()]
         return sum(not _is_in(spans, seq) for seq in seqs)
@@ -203,7 +203,7 @@ class ImportUndo:
     ) -> None:
         now_ms, removal_seq = self.clock(), log.take_seqs(1)
         restored_seqs = _RestoredRowSeqs(log)
-        lines = ImportChangeRepository(log.transaction, self.store_id).lines(change)
+        lines = ImportChangeRepository(log.transaction, self.store_id).current_lines(change)
         before, after = dict(change.before), list[PurchaseLine]()
         erased = erased_names_in(
             log, [(old or {}).get(name) for old in before.values() for name in _NAMES]

@@ -38,13 +38,13 @@ _COLUMNS: Final[Mapping[MailTopic, sa.Column[bool]]] = MappingProxyType(
 class MailSubscriptionRepository(StoreScopedRepository):
     """The e-mails that one store's users asked for, inside one transaction."""
 
-    def set_subscription(self, user_id: str, subject: MailTopic, *, is_on: bool) -> None:
-        """Store whether a user receives e-mails about a subject."""
-        self._set(user_id, **{_COLUMNS[subject].name: is_on})
+    def set_subscription(self, user_id: str, topic: MailTopic, *, is_on: bool) -> None:
+        """Store whether a user receives e-mails about a topic."""
+        self._set(user_id, **{_COLUMNS[topic].name: is_on})
 
-    def readers(self, subject: MailTopic) -> list[DashboardUser]:
-        """Return the users who receive e-mails about a subject."""
-        return self._users_where(_COLUMNS[subject].is_(True))
+    def readers(self, topic: MailTopic) -> list[DashboardUser]:
+        """Return the users who receive e-mails about a topic."""
+        return self._users_where(_COLUMNS[topic].is_(True))
 
     def weekly_report_readers_due(self, before_ms: int) -> list[DashboardUser]:
         """Return the users of the weekly report who were not sent one since a time."""
