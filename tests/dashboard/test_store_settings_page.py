@@ -11,7 +11,7 @@ import pytest
 from productrecs.storage.sql.storage_usage import (
     DataKind,
     StoredDataSize,
-    store_sizes_of_today,
+    store_sizes_of_today_and_purge_older,
 )
 from productrecs.tenancy.accounts.store_management import (
     UnknownStoreError,
@@ -157,7 +157,7 @@ def test_it_says_what_the_stores_data_take(office: Office, store: Store) -> None
     events = StoredDataSize(DataKind.EVENTS, 1_200_000, 30_000, 600_000, 240_000_000)
     sizes = {store.store_id: {events.part: events}}
     with office.services.database.transaction() as transaction:
-        store_sizes_of_today(transaction, sizes, office.now_ms)
+        store_sizes_of_today_and_purge_older(transaction, sizes, office.now_ms)
 
     page = " ".join(text_of(office.member(store).get(PAGE)).split())
 

@@ -61,7 +61,7 @@ from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.storage.sql.idempotency_keys import IdempotencyRepository
-from productrecs.storage.sql.storage_usage import store_sizes_of_today
+from productrecs.storage.sql.storage_usage import store_sizes_of_today_and_purge_older
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.training_run import CachingTrainer, TrainingDeps, stale_stores
@@ -456,4 +456,4 @@ def _clean_job_queue(queue: JobQueue) -> None:
 def _measure_data(services: Services) -> None:
     sizes = measure_data(services)
     with services.database.transaction() as transaction:
-        store_sizes_of_today(transaction, sizes, services.system_clock())
+        store_sizes_of_today_and_purge_older(transaction, sizes, services.system_clock())

@@ -29,7 +29,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransactio
 from productrecs.storage.sql.storage_usage import (
     DataKind,
     StoredDataSize,
-    store_sizes_of_today,
+    store_sizes_of_today_and_purge_older,
 )
 from productrecs.storage.sql.tables import jobs, stores
 from productrecs.storage.sql.tables.account_and_job_tables import duties
@@ -751,7 +751,9 @@ def grown(services: Services, bytes_per_day: int, days: int = 6) -> None:
         for day in range(days):
             size = StoredDataSize(DataKind.MODELS, bytes=bytes_per_day * day)
             at_ms = now_ms - (days - day) * DAY_MS
-            store_sizes_of_today(transaction, {INSTALLATION: {size.part: size}}, at_ms)
+            store_sizes_of_today_and_purge_older(
+                transaction, {INSTALLATION: {size.part: size}}, at_ms
+            )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from productrecs.storage.sql.storage_usage import (
     installation_bytes_by_day,
     measure_stored_data,
     newest_sizes,
-    store_sizes_of_today,
+    store_sizes_of_today_and_purge_older,
 )
 from tests.support.stores import new_store
 
@@ -85,7 +85,7 @@ def test_the_installations_days_stay_for_weeks_and_a_stores_last(
         now = NOW + day * DAY_MS
         sizes = measure_stored_data(database, {}, SHOWN, now)
         with database.transaction() as transaction:
-            store_sizes_of_today(transaction, sizes, now)
+            store_sizes_of_today_and_purge_older(transaction, sizes, now)
 
     with database.reading() as connection:
         assert newest_sizes(connection, store)[0] == sizes[store][DataKind.EVENTS]

@@ -16,7 +16,7 @@ from productrecs.features.looks.look import (
     SanitizedPicture,
 )
 from productrecs.storage.sql.dialects import RawConnection, RawReader
-from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.sequence_and_item_numbers import increment_existing_counter
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import look_pictures, look_versions, looks
 
@@ -53,7 +53,7 @@ class LookRepository(StoreScopedRepository):
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._connection, self._store_id, "looks_seq")
+        return increment_existing_counter(self._connection, self._store_id, "looks_seq")
 
     def all(self) -> list[Look]:
         """Return every look, the oldest first."""

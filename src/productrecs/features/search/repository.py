@@ -6,7 +6,7 @@ from typing import Any, Final
 from productrecs.core.ids import StoreId
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.sql.dialects import RawConnection, RawReader
-from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.sequence_and_item_numbers import increment_existing_counter
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import search_rules, synonyms
 
@@ -48,7 +48,7 @@ class SearchRuleRepository(StoreScopedRepository):
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._connection, self._store_id, "search_seq")
+        return increment_existing_counter(self._connection, self._store_id, "search_seq")
 
     def synonyms(self) -> dict[int, Synonym]:
         """Return the synonyms by id, the oldest first."""

@@ -16,7 +16,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.sequence_and_item_numbers import increment_existing_counter
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import rule_changes, rules
 
@@ -52,7 +52,7 @@ class RuleRepository(StoreScopedRepository):
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._connection, self._store_id, "rules_seq")
+        return increment_existing_counter(self._connection, self._store_id, "rules_seq")
 
     def all(self) -> list[Rule]:
         """Return every rule, oldest first."""

@@ -26,7 +26,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
-    next_counter_value,
+    increment_existing_counter,
 )
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
@@ -466,7 +466,7 @@ class PictureRepository(StoreScopedRepository):
 
     def _next_change(self) -> int:
         """Increment and return the change number of the store's pictures."""
-        return next_counter_value(self._connection, self._store_id, "picture_seq")
+        return increment_existing_counter(self._connection, self._store_id, "picture_seq")
 
     def _set_head(self, **values: object) -> None:
         if not set_head(self._connection, self._store_id, **values):

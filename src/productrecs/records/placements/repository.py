@@ -20,7 +20,7 @@ from productrecs.records.placements.placement import (
     UnknownPlacementError,
 )
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.sequence_and_item_numbers import increment_existing_counter
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import bundles, experiments, placements
 
@@ -73,7 +73,9 @@ class PlacementRepository(StoreScopedRepository):
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._connection, self._store_id, "placements_seq")
+        return increment_existing_counter(
+            self._connection, self._store_id, "placements_seq"
+        )
 
     def all(self) -> list[Placement]:
         """Return every placement, by name."""

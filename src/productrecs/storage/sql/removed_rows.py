@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.sequence_and_item_numbers import increment_existing_counter
 from productrecs.storage.sql.tables import metadata
 
 
@@ -57,7 +57,7 @@ class RemovedRows:
             RowsNotRestorableError: when others have their keys.
         """
         table = metadata.tables[self.table]
-        next_counter_value(transaction, store_id, self.counter)
+        increment_existing_counter(transaction, store_id, self.counter)
         keys = [column.name for column in table.primary_key if column.name != "store_id"]
         for row in self.rows:
             taken = sa.select(sa.func.count()).where(

@@ -44,10 +44,10 @@ def lock_existing_head(transaction: sa.Connection, store_id: StoreId) -> None:
         raise StoreDeletedError
 
 
-def next_counter_value(
+def increment_existing_counter(
     transaction: sa.Connection, store_id: StoreId, counter: str, count: int = 1
 ) -> int:
-    """Lock a store's head, add to one of its counters, and return it.
+    """Lock the head of a store, add to one of its counters, and return it.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -143,7 +143,7 @@ class StoreLogTransaction:
     def take_item_numbers(self, count: int) -> int:
         """Return the first of `count` new product numbers; lock the head first."""
         numbers = (self.transaction, self.store_id, "next_number", count)
-        return next_counter_value(*numbers) - count
+        return increment_existing_counter(*numbers) - count
 
     def remember_numbers(self, numbers: dict[str, int]) -> None:
         """Record numbers that this transaction assigned itself."""

@@ -115,7 +115,9 @@ def measure_stored_data(
     return sizes
 
 
-def store_sizes_of_today(transaction: sa.Connection, sizes: Sizes, now_ms: int) -> None:
+def store_sizes_of_today_and_purge_older(
+    transaction: sa.Connection, sizes: Sizes, now_ms: int
+) -> None:
     """Store today's measurement; delete earlier ones, but the installation's of 60 days."""
     today = _day(now_ms)
     oldest = (date.fromisoformat(today) - timedelta(days=KEPT_DAYS)).isoformat()
