@@ -43,7 +43,9 @@ class TypedSearches:
         """Let somebody ask for texts, one after another."""
         for text in texts:
             self.now += each
-            self.tally.count(ObservedSearch(STORE, text, is_empty=len(text) > 9), who)
+            self.tally.record_search(
+                ObservedSearch(STORE, text, is_empty=len(text) > 9), who
+            )
 
     def counted(self, after: float = 5.0) -> Counter[str]:
         """Return what is counted some seconds later."""
@@ -183,7 +185,7 @@ class Asked:
     ) -> None:
         """Search with filters of some kinds; the reply asks for an attribute."""
         search = ObservedSearch(STORE, text, is_empty=False)
-        self.counter.count(search, who, asked, filtered, answered)
+        self.counter.record_search(search, who, asked, filtered, answered)
 
     def counts(self, *, at_once: bool = False) -> dict[tuple[str, bool], int]:
         """Return the counts by attribute, and by whether it was answered."""

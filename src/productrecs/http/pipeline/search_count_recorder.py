@@ -91,7 +91,9 @@ class SearchCountRecorder:
         if searcher is _BOT:
             return
         shopper = visitor_hash(searcher) if isinstance(searcher, str) else None
-        self.tally.count(ObservedSearch(store_id, query, is_empty, shopper), searcher)
+        self.tally.record_search(
+            ObservedSearch(store_id, query, is_empty, shopper), searcher
+        )
 
     def count_photo_search_unless_bot(self, store_id: StoreId, searcher: Searcher) -> None:
         """Record a search by photo, unless it is a bot's."""
@@ -114,7 +116,9 @@ class SearchCountRecorder:
         """
         if searcher is not _BOT:
             search = ObservedSearch(store_id, query, is_empty=False)
-            self._questions.count(search, searcher, asked_kind, filter_kinds, answered_kind)
+            self._questions.record_search(
+                search, searcher, asked_kind, filter_kinds, answered_kind
+            )
 
     def _hand_over_search_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
         self.tally.count_finished_queries(at_once=is_last)

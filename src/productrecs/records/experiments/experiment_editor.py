@@ -143,7 +143,7 @@ class ExperimentEditor:
                 self._apply_winner(placements, version, new)
                 rules = RuleRepository(work.connection, self.store.store_id)
                 self._retarget_rules_of_winner(rules, new)
-        repository.put(new)
+        repository.replace(new)
         return new
 
     def _after_action(

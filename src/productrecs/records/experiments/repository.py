@@ -141,7 +141,7 @@ class ExperimentRepository(StoreScopedRepository):
         """Store a new test."""
         self._insert_row(experiments, **_experiment_columns(experiment))
 
-    def put(self, experiment: Experiment) -> None:
+    def replace(self, experiment: Experiment) -> None:
         """Replace the test of that name."""
         self._update_rows(
             experiments,

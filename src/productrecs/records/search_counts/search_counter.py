@@ -60,7 +60,7 @@ class SearchCounter:
         self._counted: Counter[ObservedSearch] = Counter()
         self.lost = 0  # searches not counted because the buffer was full
 
-    def count(self, search: ObservedSearch, searcher: Hashable) -> None:
+    def record_search(self, search: ObservedSearch, searcher: Hashable) -> None:
         """Record a query; a partial one counts only if it is not continued."""
         search = search._replace(text=_counted_text(search.text))
         now, key = self._seconds(), (search.store_id, searcher)
@@ -159,7 +159,7 @@ class QuestionCounter:
         )  # oldest first
         self._counted: Counter[OfferedQuestion] = Counter()
 
-    def count(
+    def record_search(
         self,
         search: ObservedSearch,
         searcher: Hashable,
