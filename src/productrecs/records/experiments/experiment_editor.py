@@ -187,7 +187,7 @@ class ExperimentEditor:
             content = replace(rule.content, places=moved)
             changed = replace(rule, content=content, updated_at=self.clock())
             seq = rules.lock_and_next_seq()
-            rules.put(changed)
+            rules.replace(changed)
             rules.add_change(
                 seq, changed, self.clock(), actor=self.actor, summary="changed"
             )

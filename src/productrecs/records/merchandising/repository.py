@@ -64,7 +64,7 @@ class RuleRepository(StoreScopedRepository):
         """Store a new rule."""
         self._insert_row(rules, **_rule_columns(rule))
 
-    def put(self, rule: Rule) -> None:
+    def replace(self, rule: Rule) -> None:
         """Replace a rule."""
         self._update_rows(rules, rules.c.rule_id == rule.rule_id, **_rule_columns(rule))
 

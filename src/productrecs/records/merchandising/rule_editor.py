@@ -84,7 +84,7 @@ class RuleEditor:
             if clean == old.content:
                 return old
             rule = replace(old, content=clean, updated_at=now_ms)
-            repository.put(rule)
+            repository.replace(rule)
             repository.add_change(seq, rule, now_ms, actor=self.actor, summary=_CHANGED)
         return rule
 
@@ -134,7 +134,7 @@ class RuleEditor:
                 repository.add(rule)
                 done = _RESTORED
             else:
-                repository.put(rule)
+                repository.replace(rule)
                 done = _CHANGED
             repository.add_change(seq, rule, now_ms, actor=self.actor, summary=done)
         return rule

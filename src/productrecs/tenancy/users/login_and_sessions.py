@@ -177,7 +177,9 @@ def end_other_sessions(
     return bool(chosen)
 
 
-def change_password(database: Database, session: Session, old: str, new: str) -> None:
+def change_password_and_end_sessions(
+    database: Database, session: Session, old: str, new: str
+) -> None:
     """Set a new password in all stores; end the login's other sessions and reset links.
 
     Raises:

@@ -188,7 +188,7 @@ def use_second_factor_code(
 def disable_second_factor(database: Database, user: DashboardUser) -> None:
     """Disable the second factor: the password is sufficient."""
     with database.transaction() as transaction:
-        CrossStoreLoginRepository(transaction).remove_factor(user)
+        CrossStoreLoginRepository(transaction).remove_factor_and_challenges(user)
 
 
 def create_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:

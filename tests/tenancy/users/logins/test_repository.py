@@ -17,7 +17,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.users.login_and_sessions import (
     active_sessions,
     begin_session,
-    change_password,
+    change_password_and_end_sessions,
     login_in_each_store,
     resume_session,
 )
@@ -56,7 +56,7 @@ def test_a_login_is_equal_in_all_its_stores(database: Database) -> None:
     session = begin_session(database, second, 10)
     begin_session(database, first, 11)
 
-    change_password(database, session, PASSWORD, "another password")
+    change_password_and_end_sessions(database, session, PASSWORD, "another password")
     with database.transaction() as transaction:
         logins = CrossStoreLoginRepository(transaction)
         logins.set_confirmed(first, 77)

@@ -25,7 +25,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     Session,
     WrongPasswordError,
     active_sessions,
-    change_password,
+    change_password_and_end_sessions,
     end_other_sessions,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
@@ -75,7 +75,7 @@ def change_password_and_end_other_sessions(visit: Visit) -> Reply:
     limits = visit.context.login_limits
     try:
         limits.check_attempts_left(limit_key)
-        change_password(visit.database, session_of(visit), old, new)
+        change_password_and_end_sessions(visit.database, session_of(visit), old, new)
     except WrongPasswordError as error:
         limits.count_failure(limit_key)
         return show_login_and_security(visit, status=422, old_error=sentence(error))

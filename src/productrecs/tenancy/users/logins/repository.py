@@ -191,7 +191,7 @@ class CrossStoreLoginRepository:
             factors = SecondFactorRepository(self._connection, own_user.store_id)
             factors.put(replace(factor, user_id=own_user.user_id))
 
-    def remove_factor(self, user: DashboardUser) -> None:
+    def remove_factor_and_challenges(self, user: DashboardUser) -> None:
         """Delete a login's second factor, and the logins that wait for a code."""
         for own_user in self.lock_and_find(user):
             SecondFactorRepository(self._connection, own_user.store_id).remove(
