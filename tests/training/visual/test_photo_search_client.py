@@ -293,14 +293,18 @@ class _Seen(SandboxedDecoder):
         super().__init__()
         self._seen, self._regions = seen, regions
 
-    def describe_photo(self, data: bytes, *, own: bool = False) -> PhotoDescriptors:
+    def describe_photo(
+        self, data: bytes, *, ignores_model: bool = False
+    ) -> PhotoDescriptors:
         """Return what the test says."""
-        del data, own
+        del data, ignores_model
         return self._seen
 
-    def find_regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
+    def find_regions(
+        self, data: bytes, *, ignores_model: bool = False
+    ) -> list[PhotoRegion]:
         """Return what the test says."""
-        del data, own
+        del data, ignores_model
         return [*self._regions]
 
 

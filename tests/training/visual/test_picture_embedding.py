@@ -42,7 +42,7 @@ def test_a_sandboxed_decoder_gives_our_descriptor_and_the_features(tmp_path: Pat
         data = encoded(drawn("red", "ball"))
         whole, alone = viewer.describe(data), own.describe(data)
         seen, ours = viewer.describe_photo(data), own.describe_photo(data)
-        plain = viewer.describe_photo(data, own=True)
+        plain = viewer.describe_photo(data, ignores_model=True)
         regions = viewer.find_regions(data)
 
     assert len(whole) == LENGTH + 4 * 48

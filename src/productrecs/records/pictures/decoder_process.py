@@ -124,7 +124,7 @@ class PictureRequest(msgspec.Struct, array_like=True):
     """An operation on a picture, with our descriptors or the operator's models."""
 
     operation: str
-    is_own: bool = False
+    ignores_model: bool = False
     card: ProductCard | None = None  # to draw with the picture; no other operation then
 
 
@@ -211,14 +211,14 @@ def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
     try:
         if request.card is not None:
             return DrawnCard(draw_product_card(request.card, data))
-        return _OPERATIONS[request.operation](data, request.is_own)
+        return _OPERATIONS[request.operation](data, request.ignores_model)
     except (NotAPictureError, PictureTooLargeError) as error:
         return PictureRefusal.of(error)
     except MemoryError:
         return PictureRefusal("the picture takes too much memory to read")
 
 
-def _describe_photo(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT001 - a row of the table
+def _describe_photo(data: bytes, ignores_model: bool) -> PhotoDescription:  # noqa: FBT001 - a row of the table
     """Return the descriptors of a photo and of its regions.
 
     An operator's model would take too long for regions, unless it is fused with ours.
@@ -226,7 +226,7 @@ def _describe_photo(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
     """
     pixels, region_bytes = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
     is_scene = is_upright = False
-    if is_own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
+    if ignores_model or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrink_to_picture_side(pixels)).tobytes()
         things = list[_FoundBox]()
 
@@ -239,7 +239,7 @@ def _describe_photo(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
         )
         views = [descriptor.tobytes() for descriptor in view_descriptors]
         region_bytes = [descriptor.tobytes() for descriptor in region_descriptors]
-        if not is_own and _EMBEDDERS:
+        if not ignores_model and _EMBEDDERS:
             whole_features = _embedding_bytes(pixels)
             foreground_features = _embedding_bytes(pixels[foreground], is_part=is_scene)
             picture += whole_features
@@ -254,7 +254,7 @@ def _describe_photo(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
                 descriptor + feature
                 for descriptor, feature in zip(region_bytes, features, strict=True)
             ]
-        region_bytes += _describe_things(data, things, is_own=is_own)
+        region_bytes += _describe_things(data, things, ignores_model=ignores_model)
     else:
         lab = to_lab(pixels)
         window, _ = foreground_window_and_share(lab, find_foreground(lab))
@@ -281,7 +281,7 @@ def _read_printed_lines(data: bytes, pixels: Pixels) -> list[str]:
     return _TEXT_READERS[0].read_lines(large, [box.scaled(scale) for box in boxes])
 
 
-def _reencode_as_jpeg(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
+def _reencode_as_jpeg(data: bytes, _ignores_model: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
     picture, jpeg = Image.fromarray(decode_to_pixels(data, REWRITTEN_SIDE)), b""
     for quality in _QUALITIES:
         buffer = io.BytesIO()
@@ -312,12 +312,12 @@ def _description_side() -> int:
     return _VIEW_SIDE if _EMBEDDERS else PICTURE_SIDE
 
 
-def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
+def _find_and_describe_regions(data: bytes, ignores_model: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
     boxes, things, garment_count = _boxes_things_and_garment_count(pixels)
-    descriptors = _describe_boxes(pixels, boxes, is_own=is_own)
-    descriptors += _describe_things(data, things, is_own=is_own)
+    descriptors = _describe_boxes(pixels, boxes, ignores_model=ignores_model)
+    descriptors += _describe_things(data, things, ignores_model=ignores_model)
     regions = []
     described = zip([*boxes, *things], descriptors, strict=True)
     for index, ((box, score, label), descriptor) in enumerate(described):
@@ -358,25 +358,27 @@ def _find_things(pixels: Pixels) -> list[_FoundBox]:
 
 
 def _describe_things(
-    data: bytes, things: Sequence[_FoundBox], *, is_own: bool
+    data: bytes, things: Sequence[_FoundBox], *, ignores_model: bool
 ) -> list[bytes]:
     """Return the descriptors of found things, from the photo decoded in more detail."""
     if not things:
         return []
-    return _describe_boxes(decode_to_pixels(data, _DETECTED_SIDE), things, is_own=is_own)
+    return _describe_boxes(
+        decode_to_pixels(data, _DETECTED_SIDE), things, ignores_model=ignores_model
+    )
 
 
 def _describe_boxes(
-    pixels: Pixels, boxes: Sequence[_FoundBox], *, is_own: bool
+    pixels: Pixels, boxes: Sequence[_FoundBox], *, ignores_model: bool
 ) -> list[bytes]:
     windows = [box_window(pixels, box) for box, _, _ in boxes]
     is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
-    if _EMBEDDERS and not is_own and not is_fused:
+    if _EMBEDDERS and not ignores_model and not is_fused:
         return [
             _descriptor_bytes(_shrink_to_picture_side(pixels[window])) for window in windows
         ]
     descriptors = [descriptor.tobytes() for descriptor in describe_parts(pixels, windows)]
-    if is_own or not is_fused:
+    if ignores_model or not is_fused:
         return descriptors
     features = [_embedding_bytes(pixels[window], is_part=True) for window in windows]
     return [
@@ -402,7 +404,7 @@ def _shrink_to_picture_side(part: Pixels) -> Pixels:
     return np.ascontiguousarray(part.astype(np.uint8))
 
 
-def _describe(data: bytes, _is_own: bool) -> PictureDescriptor:  # noqa: FBT001 - as above
+def _describe(data: bytes, _ignores_model: bool) -> PictureDescriptor:  # noqa: FBT001 - as above
     return PictureDescriptor(_descriptor_bytes(decode_to_pixels(data, _description_side())))
 
 

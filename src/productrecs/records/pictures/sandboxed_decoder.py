@@ -109,17 +109,18 @@ class SandboxedDecoder:
             self._request(request, data, PictureDescriptor).descriptor, np.uint8
         )
 
-    def describe_photo(self, data: bytes, *, own: bool = False) -> "PhotoDescriptors":
+    def describe_photo(
+        self, data: bytes, *, ignores_model: bool = False
+    ) -> "PhotoDescriptors":
         """Return the descriptors of a photo: of the whole, and of its likeliest regions.
 
-        With `own` they are ours, even if the operator
-        has a model.
+        With `ignores_model` they are ours, even if the operator has a model.
 
         Raises:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        reply = self._request(PictureRequest(LOOK, own), data, PhotoDescription)
+        reply = self._request(PictureRequest(LOOK, ignores_model), data, PhotoDescription)
         rows = [reply.picture, *reply.views, *reply.places]
         descriptors = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
         count = 1 + len(reply.views)
@@ -133,7 +134,9 @@ class SandboxedDecoder:
             tuple(reply.lines),
         )
 
-    def find_regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
+    def find_regions(
+        self, data: bytes, *, ignores_model: bool = False
+    ) -> list[PhotoRegion]:
         """Return the regions of a photo that may show objects; at least one.
 
         With a detector, return its detections, which may be none.
@@ -142,7 +145,7 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        reply = self._request(PictureRequest(REGIONS, own), data, PhotoRegions)
+        reply = self._request(PictureRequest(REGIONS, ignores_model), data, PhotoRegions)
         return [
             PhotoRegion(
                 region.box,

@@ -66,14 +66,14 @@ def find_logins_or_owners(
     """
     with database.reading() as connection:
         if store_id is not None:
-            found = UserRepository(connection, store_id).all()
-            found = [login for login in found if login.role is Role.OWNER]
+            logins = UserRepository(connection, store_id).all()
+            logins = [login for login in logins if login.role is Role.OWNER]
         else:
-            found = (
+            logins = (
                 CrossStoreLoginRepository(connection).find_by_email(email) if email else []
             )
     last: dict[str, DashboardUser] = {}
-    for login in found:
+    for login in logins:
         other = last.setdefault(login.login_key, login)
         if login.entered_at > other.entered_at:
             last[login.login_key] = login
@@ -81,17 +81,17 @@ def find_logins_or_owners(
 
 
 def logins_opened_by_password(
-    found: Sequence[DashboardUser], password: str
+    logins: Sequence[DashboardUser], password: str
 ) -> list[DashboardUser]:
     """Return the logins of `find_logins_or_owners` that the password opens.
 
     The same number of hashes is verified for every name, so that the time says nothing
     about how many logins it has.
     """
-    hashes = [login.password_hash for login in found]
-    hashes += [None] * (_VERIFIED - len(found))
+    hashes = [login.password_hash for login in logins]
+    hashes += [None] * (_VERIFIED - len(logins))
     is_right = [is_correct_password(password_hash, password) for password_hash in hashes]
-    return [login for login, right in zip(found, is_right, strict=False) if right]
+    return [login for login, right in zip(logins, is_right, strict=False) if right]
 
 
 def begin_session(
@@ -297,21 +297,23 @@ def reset_password_and_join_logins(
     return replace(user, password_hash=password_hash)
 
 
-def join_logins(database: Database, found: Sequence[DashboardUser]) -> list[DashboardUser]:
+def join_logins(database: Database, logins: Sequence[DashboardUser]) -> list[DashboardUser]:
     """Make one login of those that one e-mail and password opened; return what is left.
 
     A login with a second factor has to be proved by its code, so at most one stays as it
     is and takes in the others.
     """
-    if len(found) < 2:  # noqa: PLR2004 - one is not joined
-        return list(found)
+    if len(logins) < 2:  # noqa: PLR2004 - one is not joined
+        return list(logins)
     with database.transaction() as transaction:
-        logins = CrossStoreLoginRepository(transaction)
-        locked = [login for login in found if logins.has_factor(login)]
+        repository = CrossStoreLoginRepository(transaction)
+        locked = [login for login in logins if repository.has_factor(login)]
         if len(locked) > 1:
-            return list(found)
-        kept = locked[0] if locked else found[0]
-        return [logins.join_logins(kept, [login for login in found if login is not kept])]
+            return list(logins)
+        kept = locked[0] if locked else logins[0]
+        return [
+            repository.join_logins(kept, [login for login in logins if login is not kept])
+        ]
 
 
 def login_in_each_store(database: Database, user: DashboardUser) -> list[DashboardUser]:

@@ -119,7 +119,7 @@ class PhotoMatcher:
         gives its most similar item before any gives a second one; in an upright photo, such
         as of a person, use visual similarity only, if it also prefers a region.
         """
-        photo_descriptors = self._viewer.describe_photo(photo, own=self._is_own)
+        photo_descriptors = self._viewer.describe_photo(photo, ignores_model=self._is_own)
         model = self._pictures.model
         identical_items = model.items_with_picture_digest(file_digest(photo), visible)
         lists = [RankedItems(identical_items, np.ones(len(identical_items), np.float32))]
@@ -155,7 +155,7 @@ class PhotoMatcher:
         A detected thing, seen from afar, is compared as a scene's: mostly by what it is.
         Its similarity to the nearest picture is measured as for any other region.
         """
-        regions = self._viewer.find_regions(photo, own=self._is_own)
+        regions = self._viewer.find_regions(photo, ignores_model=self._is_own)
         vectors = None
         if regions:
             descriptors = np.stack([region.descriptor for region in regions])
