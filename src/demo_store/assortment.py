@@ -130,12 +130,12 @@ def _products_with_limited_sale() -> list[DemoProduct]:
 def build_catalog_items(
     assortment: Assortment,
     days: Sequence[date],
-    sold: Mapping[str, int],
+    sold_units: Mapping[str, int],
     rng: random.Random,
 ) -> list[dict[str, object]]:
-    """Return every product as an object of `POST /v1/items`; `sold` is units by id."""
+    """Return every product as an object of `POST /v1/items`; units are by id."""
     return [
-        _catalog_item(assortment, product, days, sold.get(product.id, 0), rng)
+        _catalog_item(assortment, product, days, sold_units.get(product.id, 0), rng)
         for product in assortment.products.values()
     ]
 

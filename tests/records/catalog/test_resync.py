@@ -92,7 +92,7 @@ def test_a_resync_makes_a_view_read_every_item_once_more(
     cast("list[bytes | None]", follower.view.cards)[0] = b"a damaged card"
     follower.view.numbers[NAMES[3]] = 3  # as if the deletion had been missed
 
-    shares = list(mark_all_items_changed(database, store_id, chunk=3))
+    shares = list(mark_all_items_changed(database, store_id, chunk_size=3))
     follower.read_on(reader)
 
     assert shares == [3 / 7, 6 / 7, 1.0]

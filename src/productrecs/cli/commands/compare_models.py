@@ -119,6 +119,6 @@ def _fetch_picture_slowly(url: str, trusted: Collection[str]) -> bytes | None:
     if urlsplit(url).netloc not in trusted:
         time.sleep(_PAUSE_SECONDS)
     try:
-        return fetch_picture(url, trusted=trusted).content
+        return fetch_picture(url, trusted_hosts=trusted).content
     except PictureUnavailableError:
         return None

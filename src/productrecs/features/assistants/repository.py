@@ -88,7 +88,7 @@ class AssistantCallRepository(StoreScopedRepository):
             agent, operation, day = key
             self._put_row(
                 assistant_calls,
-                sums=("calls",),
+                summed_columns=("calls",),
                 agent=agent,
                 operation=operation,
                 day=day,
@@ -150,7 +150,7 @@ class AssistantAttributionRepository(StoreScopedRepository):
         for (parameter, value, day), count in sorted(counts.items()):
             self._put_row(
                 assistant_attributions,
-                sums=("searches",),
+                summed_columns=("searches",),
                 parameter=parameter,
                 value=value,
                 day=day,

@@ -46,7 +46,7 @@ def load_or_fetch_look_picture(
             raise LookError(message)
         return stored
     url = absolute_url(content.image_url, domain)
-    return fetch_picture(url, trusted=trusted).content or b""
+    return fetch_picture(url, trusted_hosts=trusted).content or b""
 
 
 def propose_hotspots(

@@ -119,7 +119,9 @@ class MailPicturePool:
             return b"", f"{host} did not answer a minute ago"
         try:
             trusted = {*self._trusted_hosts, own_host} if own_host else self._trusted_hosts
-            fetched = fetch_picture(picture_url, trusted=trusted, seconds=_FETCH_SECONDS)
+            fetched = fetch_picture(
+                picture_url, trusted_hosts=trusted, seconds=_FETCH_SECONDS
+            )
         except PictureUnavailableError as error:
             if error.is_transient:
                 if len(self._silent_hosts) >= _MAX_HOSTS:

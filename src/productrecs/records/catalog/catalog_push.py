@@ -192,13 +192,13 @@ CHUNK: Final = 5_000
 
 
 def mark_all_items_changed(
-    database: Database, store_id: StoreId, chunk: int = CHUNK
+    database: Database, store_id: StoreId, chunk_size: int = CHUNK
 ) -> Iterator[float]:
     """Mark every item, also deleted ones, as just changed; yield the share done, 0 to 1.
 
     Readers that follow the catalog read all of it again, with the same values. A
-    transaction covers `chunk` products, so that the store's own writes can run in between;
-    stopping early is safe.
+    transaction covers `chunk_size` products, so that the store's own writes can run in
+    between; stopping early is safe.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -209,7 +209,7 @@ def mark_all_items_changed(
             seq = StoreLogTransaction(database, transaction, store_id).take_seqs(1)
             repository = CatalogRepository(transaction, store_id)
             end = repository.next_number()
-            if repository.mark_changed(range(start, start + chunk), seq):
+            if repository.mark_changed(range(start, start + chunk_size), seq):
                 repository.record_catalog_change_and_read_size(seq, 0)
-        start += chunk
+        start += chunk_size
         yield min(1.0, start / end) if end else 1.0

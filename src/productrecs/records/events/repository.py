@@ -170,14 +170,14 @@ class EventRepository(StoreScopedRepository):
         invalidated if there were any.
         """
         names = [*sessions, *customers]
-        chosen = sa.and_(
+        condition = sa.and_(
             events.c.store_id == self._store_id,
             events.c.person.in_({*names, *self.customers_of(names).values()}),
             sa.literal_column(event_session(), sa.Text).in_(sessions),
             events.c.ts >= since_ms,
             events.c.imported.is_(False),
         )
-        return self._move_to_bot_events(chosen, INHUMAN_RATE)
+        return self._move_to_bot_events(condition, INHUMAN_RATE)
 
     def move_excess_to_bot_events(self, limit: int) -> int:
         """Move up to `limit` events beyond their networks' shares; return how many."""
@@ -188,16 +188,16 @@ class EventRepository(StoreScopedRepository):
             events.c.seq.in_(seqs.limit(limit)), CROWDED_NETWORK
         )
 
-    def _move_to_bot_events(self, chosen: sa.ColumnElement[bool], bot: str) -> int:
+    def _move_to_bot_events(self, condition: sa.ColumnElement[bool], bot: str) -> int:
         """Move events to the bots' events; return how many."""
         columns = [column.name for column in bot_events.c]
         copied = [events.c[name] for name in columns[:-1]]
-        chosen = sa.and_(events.c.store_id == self._store_id, chosen)
+        condition = sa.and_(events.c.store_id == self._store_id, condition)
         moved = sa.select(*copied, sa.literal(bot)).where(
-            events.c.store_id == self._store_id, chosen
+            events.c.store_id == self._store_id, condition
         )
         self._connection.execute(bot_events.insert().from_select(columns, moved))
-        count = self._delete_rows(events, chosen)
+        count = self._delete_rows(events, condition)
         if count:
             self._count_lost_events()
         return count
@@ -295,7 +295,7 @@ class EventRepository(StoreScopedRepository):
         """Store the progress of a file, in the transaction of its lines."""
         self._put_row(
             imports,
-            keeps=("submitted_at",),
+            kept_columns=("submitted_at",),
             kind=kind,
             digest=digest,
             lines_done=lines,

@@ -66,7 +66,7 @@ def ingest_events(
     `counts` tell which events are beyond their network's share.
     """
     repository = EventRepository(log.transaction, log.store_id)
-    first = log.take_seqs(sum(len(group) for group in groups))
+    first_seq = log.take_seqs(sum(len(group) for group in groups))
     events = [
         event
         for group in groups
@@ -87,11 +87,11 @@ def ingest_events(
     logged = [
         LoggedEvent(
             event=event,
-            seq=first + index,
+            seq=first_seq + index,
             ts=now_ms if event.ts_ms is None else event.ts_ms,
             person=event.shopper
             if event.bot
-            else identity_linker.resolve_person_and_link(event, first + index) or "",
+            else identity_linker.resolve_person_and_link(event, first_seq + index) or "",
             imported=imported,
             excess=not event.bot
             and share.is_excess_else_count(
@@ -151,7 +151,7 @@ def ingest_order(
     differs takes its place. `counts` tell whether it is beyond its network's share.
     """
     purchases = PurchaseRepository(log.transaction, log.store_id)
-    first = log.take_seqs(len(order.lines))
+    first_seq = log.take_seqs(len(order.lines))
     if order.confirmed:
         record_confirmed_order_time(purchases, now_ms)
     receipt = purchases.record_receipt_unless_repeated(order.order_id, now_ms)
@@ -169,13 +169,13 @@ def ingest_order(
             return duplicate
         for index, line in enumerate(earlier):
             ledger.void_and_free_place(line, seq + index)
-        first = log.take_seqs(len(order.lines))  # after what was retired
+        first_seq = log.take_seqs(len(order.lines))  # after what was retired
         purchases.restart_receipt_window(order.order_id, now_ms)
     network = None if order.confirmed else order.network
     share = DailyNetworkCap(log, counts, now_ms)
     items = (_purchase_of(line.item_id) for line in order.lines)
     excess = share.is_excess_else_count(network, f"order {order.order_id}", items)
-    _put_order(log, ledger, order, receipt, first, now_ms, excess=excess)
+    _put_order(log, ledger, order, receipt, first_seq, now_ms, is_excess=excess)
     return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
 
 
@@ -184,17 +184,17 @@ def _put_order(
     ledger: PurchaseLedger,
     order: NewOrder,
     receipt: int,
-    first: int,
+    first_seq: int,
     now_ms: int,
     *,
-    excess: bool,
+    is_excess: bool,
 ) -> None:
-    order = _without_erased_customer(log, order, now_ms, repeated=receipt > 0)
+    order = _without_erased_customer(log, order, now_ms, is_repeated=receipt > 0)
     void = not order.confirmed and UnconfirmedOrderPolicy(log, now_ms).leaves_out_orders()
     identity_linker = IdentityLinker(
         EventRepository(log.transaction, log.store_id), [order]
     )
-    person = identity_linker.resolve_person_and_link(order, first)
+    person = identity_linker.resolve_person_and_link(order, first_seq)
     identity_linker.store_links()
     items = log.get_or_create_item_numbers((line.item_id for line in order.lines), now_ms)
     item_lines = number_occurrences([items[line.item_id] for line in order.lines])
@@ -204,8 +204,8 @@ def _put_order(
         # A CSV line takes precedence over order sync: it is already stored.
         ledger.put_unless_outranked(
             PurchaseLine(
-                line_seq=first + index,
-                seq=first + index,
+                line_seq=first_seq + index,
+                seq=first_seq + index,
                 basket=None,
                 order_id=order.order_id,
                 receipt=receipt,
@@ -224,7 +224,7 @@ def _put_order(
                 imported=False,
                 updated_at=now_ms,
                 unconfirmed=not order.confirmed,
-                excess=excess,
+                excess=is_excess,
             )
         )
     ledger.write(log.database, identity_linker.linked)
@@ -248,22 +248,22 @@ def _confirm_lines(
     ledger: PurchaseLedger,
     order: NewOrder,
     earlier: Sequence[PurchaseLine],
-    first: int,
+    first_seq: int,
     now_ms: int,
 ) -> None:
     """Let the lines of an earlier order count; whose they are, `order` knows better."""
-    order = _without_erased_customer(log, order, now_ms, repeated=earlier[0].receipt > 0)
+    order = _without_erased_customer(log, order, now_ms, is_repeated=earlier[0].receipt > 0)
     identity_linker = IdentityLinker(
         EventRepository(log.transaction, log.store_id), [order]
     )
-    person = identity_linker.resolve_person_and_link(order, first)
+    person = identity_linker.resolve_person_and_link(order, first_seq)
     identity_linker.store_links()
     for index, line in enumerate(earlier):
         confirmed = line._replace(
             void=False,
             unconfirmed=False,
             excess=False,
-            seq=first + index,
+            seq=first_seq + index,
             updated_at=now_ms,
         )
         if order.shopper is not None:
@@ -300,7 +300,7 @@ def _without_erased_names(
 
 
 def _without_erased_customer(
-    log: StoreLogTransaction, order: NewOrder, now_ms: int, *, repeated: bool
+    log: StoreLogTransaction, order: NewOrder, now_ms: int, *, is_repeated: bool
 ) -> NewOrder:
     """Return an order without erased names.
 
@@ -310,7 +310,7 @@ def _without_erased_customer(
     if not erased:
         return order
     bought_ms = now_ms if order.ordered_ms is None else order.ordered_ms
-    event_ms = None if repeated else bought_ms
+    event_ms = None if is_repeated else bought_ms
     if erased.covers(order.shopper, event_ms):
         return replace(order, user_id=None, session_id=None)
     if erased.covers(order.session_id, event_ms):

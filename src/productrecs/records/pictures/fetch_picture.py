@@ -83,7 +83,7 @@ class CachedValidators:
 def fetch_picture(
     url: str,
     cached_validators: CachedValidators | None = None,
-    trusted: Collection[str] = (),
+    trusted_hosts: Collection[str] = (),
     lookup: Resolve = resolve_host,
     seconds: float = TOTAL_SECONDS,
 ) -> PictureDownload:
@@ -92,12 +92,12 @@ def fetch_picture(
     Raises:
         PictureUnavailableError: when it cannot be fetched; the message is for merchants.
     """
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     validators = cached_validators or CachedValidators()
     try:
         for _ in range(MAX_REDIRECTS + 1):
-            target = resolve_target(url, trusted, lookup)
-            result = _send_request(target, validators, until)
+            target = resolve_target(url, trusted_hosts, lookup)
+            result = _send_request(target, validators, deadline)
             if isinstance(result, PictureDownload):
                 return result
             url = urljoin(url, result)
@@ -107,7 +107,7 @@ def fetch_picture(
         message = f"it did not arrive within {seconds:.0f} seconds"
         raise PictureUnavailableError(message, is_transient=True) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
-        if time.monotonic() >= until:
+        if time.monotonic() >= deadline:
             message = f"it did not arrive within {seconds:.0f} seconds"
         else:
             message = unreachable_reason(error)
@@ -121,10 +121,10 @@ def _rejection(error: ForbiddenUrlError) -> str:
 
 
 def _send_request(
-    target: OutboundTarget, cached_validators: CachedValidators, until: float
+    target: OutboundTarget, cached_validators: CachedValidators, deadline: float
 ) -> PictureDownload | str:
     """Return one host's reply: the picture, or the redirect's address."""
-    with connect(target, until) as connection:
+    with connect(target, deadline) as connection:
         headers = {
             "User-Agent": _AGENT,
             "Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif",
@@ -137,7 +137,7 @@ def _send_request(
         send_request(connection, "GET", target, headers)
         with contextlib.closing(connection.getresponse()) as response:
             result = _read_response(response, cached_validators)
-        if time.monotonic() >= until:
+        if time.monotonic() >= deadline:
             raise TimeoutError  # the timer closed it, which looks like the end of data
         return result
 

@@ -64,7 +64,7 @@ def stores_with_picture_work(connection: sa.Connection, now_ms: int) -> list[Sto
 
 
 def reschedule_rejected_pictures(
-    transaction: sa.Connection, trusted: Collection[str], now_ms: int
+    transaction: sa.Connection, trusted_hosts: Collection[str], now_ms: int
 ) -> int:
     """Schedule a fetch of the pictures of now trusted hosts; return the number.
 
@@ -75,7 +75,9 @@ def reschedule_rejected_pictures(
     query = pictures.update().where(
         columns.state == PictureState.FAILED,
         columns.reason.startswith(REJECTED, autoescape=True),
-        sa.or_(*(columns.url.contains(f"//{host}", autoescape=True) for host in trusted)),
+        sa.or_(
+            *(columns.url.contains(f"//{host}", autoescape=True) for host in trusted_hosts)
+        ),
     )
     queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
     return transaction.execute(query.values(queued)).rowcount

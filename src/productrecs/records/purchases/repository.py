@@ -370,7 +370,7 @@ class PurchaseRepository(StoreScopedRepository):
         """Store an import's progress, in the transaction of its lines."""
         self._put_row(
             imports,
-            keeps=("submitted_at",),
+            kept_columns=("submitted_at",),
             kind=_HISTORY,
             digest=progress.digest,
             submitted_at=progress.submitted_at,

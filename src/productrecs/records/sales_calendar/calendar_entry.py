@@ -115,10 +115,10 @@ def _parse_day(text: str) -> date:
         raise CalendarEntryError(message) from error
 
 
-def _parse_change(text: str, what: str, lowest: float, highest: float) -> float | None:
+def _parse_change(text: str, label: str, lowest: float, highest: float) -> float | None:
     if not text.strip():
         return None
-    message = f"{what} is {lowest:g} to {highest:g} per cent, or empty"
+    message = f"{label} is {lowest:g} to {highest:g} per cent, or empty"
     try:
         change = parse_typed_number(text.strip().removesuffix("%"))
     except ValueError as error:

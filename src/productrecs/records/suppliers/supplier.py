@@ -146,7 +146,7 @@ def _parse_name(text: str) -> str:
     return name
 
 
-def parse_units(text: str, what: str, lowest: int, highest: int) -> int | None:
+def parse_units(text: str, label: str, lowest: int, highest: int) -> int | None:
     """Return a whole number, None for an empty text.
 
     Raises:
@@ -154,7 +154,7 @@ def parse_units(text: str, what: str, lowest: int, highest: int) -> int | None:
     """
     if not text.strip():
         return None
-    message = f"{what} is a whole number from {lowest} to {highest}"
+    message = f"{label} is a whole number from {lowest} to {highest}"
     try:
         value = int(text)
     except ValueError as error:
@@ -164,15 +164,15 @@ def parse_units(text: str, what: str, lowest: int, highest: int) -> int | None:
     return value
 
 
-def _parse_money(text: str, what: str) -> float:
+def _parse_money(text: str, label: str) -> float:
     if not text.strip():
         return 0.0
     try:
         value = parse_typed_amount(text)
     except ValueError as error:
-        message = f"write {what} as a number without a currency, such as 200 or 199.50"
+        message = f"write {label} as a number without a currency, such as 200 or 199.50"
         raise SupplierError(message) from error
     if not 0 <= value <= _MAX_MONEY:
-        message = f"{what} is an amount of at least 0"
+        message = f"{label} is an amount of at least 0"
         raise SupplierError(message)
     return value

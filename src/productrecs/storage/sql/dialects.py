@@ -176,9 +176,9 @@ class SqlDialect(Protocol):
         """Start a transaction that only reads."""
 
     def raw_reader(
-        self, failed: Callable[[StorageError], None], *, is_scan: bool = False
+        self, on_failure: Callable[[StorageError], None], *, is_scan: bool = False
     ) -> RawReader:
-        """Open a raw connection for reads on a hot path; pass failures to `failed`.
+        """Open a raw connection for reads on a hot path; pass failures to `on_failure`.
 
         One for a scan caches fewer pages.
         """
@@ -217,20 +217,22 @@ def put_row(
     connection: sa.Connection,
     table: sa.Table,
     *,
-    sums: Collection[str] = (),
-    keeps: Collection[str] = (),
+    summed_columns: Collection[str] = (),
+    kept_columns: Collection[str] = (),
     **values: Any,
 ) -> None:
     """Store a row, or change the one with its primary key.
 
-    Of that one, columns in `sums` grow by their values, those in `keeps` stay, and the
-    others are replaced.
+    Of that one, `summed_columns` grow by their values, `kept_columns` stay, and the others
+    are replaced.
     """
     row = upsert(connection, table).values(values)
     key = [column.name for column in table.primary_key]
     changed = {
-        name: table.c[name] + row.excluded[name] if name in sums else row.excluded[name]
+        name: table.c[name] + row.excluded[name]
+        if name in summed_columns
+        else row.excluded[name]
         for name in values
-        if name not in {*key, *keeps}
+        if name not in {*key, *kept_columns}
     }
     connection.execute(row.on_conflict_do_update(index_elements=key, set_=changed))

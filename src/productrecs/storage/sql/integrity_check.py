@@ -80,19 +80,19 @@ class IntegrityChecker:
         """
         try:
             problem = self._database.find_damage()
-            found = None if problem is None else f"{problem.message}; {problem.remedy}"
+            damage = None if problem is None else f"{problem.message}; {problem.remedy}"
         except DamagedDatabaseError as error:
-            found = str(error)
+            damage = str(error)
         try:
-            if found != self._damage_file.read():
-                self._damage_file.write(found)
+            if damage != self._damage_file.read():
+                self._damage_file.write(damage)
         except OSError as error:
             _log.warning("damage marker write failed", extra={"error": str(error)})
-        if found is not None:
-            self._log_damage_at_most_hourly(found)
+        if damage is not None:
+            self._log_damage_at_most_hourly(damage)
 
-    def _log_damage_at_most_hourly(self, found: str) -> None:
+    def _log_damage_at_most_hourly(self, damage: str) -> None:
         now = time.monotonic()
-        if found != self._logged_damage or now - self._logged_at > _LOG_AGAIN_SECONDS:
-            self._logged_damage, self._logged_at = found, now
-            _log.critical("database damaged", extra={"damage": found})
+        if damage != self._logged_damage or now - self._logged_at > _LOG_AGAIN_SECONDS:
+            self._logged_damage, self._logged_at = damage, now
+            _log.critical("database damaged", extra={"damage": damage})

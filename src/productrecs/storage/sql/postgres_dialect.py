@@ -121,12 +121,12 @@ class PostgresDialect:
 
     def raw_reader(
         self,
-        failed: Callable[[StorageError], None],
+        on_failure: Callable[[StorageError], None],
         *,
         is_scan: bool = False,  # noqa: ARG002 - the server has the cache
     ) -> RawReader:
         """Open a read-only connection that reconnects when it was lost."""
-        return _PostgresHotReader(self.url, failed)
+        return _PostgresHotReader(self.url, on_failure)
 
     def flush(self) -> None:
         """Do nothing: the server's commits wait for the disk."""
@@ -217,9 +217,9 @@ _READER_OPTIONS: Final = "-c default_transaction_read_only=on -c statement_timeo
 
 
 class _PostgresHotReader:
-    def __init__(self, url: str, failed: Callable[[StorageError], None]) -> None:
+    def __init__(self, url: str, on_failure: Callable[[StorageError], None]) -> None:
         self._url = url
-        self._failed = failed
+        self._on_failure = on_failure
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -231,7 +231,7 @@ class _PostgresHotReader:
                 return self._run(sql, parameters)
         except psycopg.Error as error:
             translated = _to_storage_error(error, self._url)
-            self._failed(translated)
+            self._on_failure(translated)
             raise translated from error
 
     def _run(self, sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:

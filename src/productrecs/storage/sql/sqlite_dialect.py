@@ -316,14 +316,14 @@ class SqliteDialect:
         connection.exec_driver_sql("BEGIN")
 
     def raw_reader(
-        self, failed: Callable[[StorageError], None], *, is_scan: bool = False
+        self, on_failure: Callable[[StorageError], None], *, is_scan: bool = False
     ) -> RawReader:
         """Open a read-only connection."""
         connection = apsw_dbapi.connect(str(self.path.resolve()))
         page_cache_kib = _SCAN_PAGE_CACHE_KIB if is_scan else PAGE_CACHE_KIB
         configure_connection(connection, page_cache_kib=page_cache_kib)
         connection.apsw.execute("PRAGMA query_only = ON")
-        return SqliteRawConnection(connection, failed)
+        return SqliteRawConnection(connection, on_failure)
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Do nothing: the write transaction is the lock."""
@@ -374,12 +374,12 @@ class SqliteRawConnection:
     def __init__(
         self,
         driver: apsw_dbapi.ApswConnection,
-        failed: Callable[[StorageError], None] | None = None,
+        on_failure: Callable[[StorageError], None] | None = None,
     ) -> None:
-        """Use an open connection; outside a transaction, pass errors to `failed`."""
+        """Use an open connection; outside a transaction, pass errors to `on_failure`."""
         self._connection = driver
         self._driver = driver.apsw.cursor()
-        self._failed = failed
+        self._on_failure = on_failure
 
     def all(self, sql: str, parameters: Sequence[object]) -> list[Row]:
         """Run one statement and return all its rows."""
@@ -419,10 +419,10 @@ class SqliteRawConnection:
     def _translate_and_report(self, error: apsw.Error) -> Exception:
         """Return the driver's error, which `Database` translates, or a reader's own."""
         dbapi_error = apsw_dbapi.to_dbapi_error(error)
-        if self._failed is None:
+        if self._on_failure is None:
             return dbapi_error
         translated = to_storage_error(dbapi_error)
-        self._failed(translated)
+        self._on_failure(translated)
         return translated
 
 

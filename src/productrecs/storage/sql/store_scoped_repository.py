@@ -31,16 +31,16 @@ class StoreScopedRepository:
         self,
         table: sa.Table,
         *,
-        sums: Collection[str] = (),
-        keeps: Collection[str] = (),
+        summed_columns: Collection[str] = (),
+        kept_columns: Collection[str] = (),
         **values: Any,
     ) -> None:
         """Store a row of the store, as `put_row` does."""
         put_row(
             self._connection,
             table,
-            sums=sums,
-            keeps=keeps,
+            summed_columns=summed_columns,
+            kept_columns=kept_columns,
             store_id=self._store_id,
             **values,
         )

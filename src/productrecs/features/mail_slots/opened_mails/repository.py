@@ -94,7 +94,7 @@ def count_mail_engagements_and_delete_old(
             put_row(
                 transaction,
                 mail_days,
-                sums=sums,
+                summed_columns=sums,
                 store_id=store_id,
                 day=day,
                 slot=slot,

@@ -44,7 +44,7 @@ class ExportedFeedFetchRepository(StoreScopedRepository):
         }
         self._put_row(
             feed_fetches,
-            sums=("fetches",),
+            summed_columns=("fetches",),
             feed=feed.value,
             day=day,
             fetches=1,

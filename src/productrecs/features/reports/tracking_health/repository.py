@@ -54,7 +54,7 @@ def count_refused_identities_and_delete_old(
             put_row(
                 transaction,
                 refused_identities,
-                sums=("calls",),
+                summed_columns=("calls",),
                 store_id=store_id,
                 day=day,
                 reason=reason,

@@ -116,7 +116,7 @@ class RelevanceRepository(StoreScopedRepository):
         for query in queries:
             self._put_row(
                 relevance_queries,
-                keeps=("added_at",),
+                kept_columns=("added_at",),
                 intent=query.intent,
                 text=query.text,
                 origin=query.origin,

@@ -87,7 +87,7 @@ class KeyMisuseRepository(StoreScopedRepository):
             stored.add((misuse.kind, misuse.value))
             self._put_row(
                 sightings,
-                keeps=("first_at",),
+                kept_columns=("first_at",),
                 kind=misuse.kind.value,
                 value=misuse.value,
                 first_at=misuse.seen_at,

@@ -62,7 +62,7 @@ def store_and_purge_refused_keys(
         put_row(
             transaction,
             refused_identities,
-            sums=("calls",),
+            summed_columns=("calls",),
             store_id=INSTALLATION,
             day=day,
             reason=_REASON,

@@ -63,13 +63,13 @@ def create_access_token(
 
 
 def authenticate_access_token(
-    database: Database, sent: str, now_ms: int
+    database: Database, sent_token: str, now_ms: int
 ) -> tuple[StoreId, AccessToken] | None:
     """Return a sent token with its store, and record its use; None if it is unknown."""
-    store_id = store_id_of_token(sent.removeprefix(TOKEN_PREFIX))
-    if store_id is None or not sent.startswith(TOKEN_PREFIX):
+    store_id = store_id_of_token(sent_token.removeprefix(TOKEN_PREFIX))
+    if store_id is None or not sent_token.startswith(TOKEN_PREFIX):
         return None
-    sent_hash = hash_token(sent)
+    sent_hash = hash_token(sent_token)
     with database.reading() as connection:
         stored = AccessTokenRepository(connection, store_id).all()
     for token in stored:

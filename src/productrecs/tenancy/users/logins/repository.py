@@ -48,7 +48,9 @@ class CrossStoreLoginRepository:
 
         So no e-mail gets two logins, and a login's rows stay equal in all its stores.
         """
-        put_row(self._connection, counters, sums=("value",), name="logins", value=1)
+        put_row(
+            self._connection, counters, summed_columns=("value",), name="logins", value=1
+        )
 
     def lock_and_check_email_free(self, email: str | None) -> None:
         """Lock all logins, so that a new one can have this e-mail.
