@@ -24,7 +24,7 @@ from productrecs.features.webhooks.webhook import (
     WebhookMessage,
     WebhookMessageState,
     new_secret,
-    signed_headers,
+    webhook_signature_headers,
 )
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
@@ -131,7 +131,7 @@ def test_each_endpoint_gets_each_message_once_in_order_and_signed(
     assert (outbox.log(other_id), receiver.of("/c")) == ([], [])
     request = receiver.requests[0]
     sent_at = int(request.headers["webhook-timestamp"])
-    signed = signed_headers(
+    signed = webhook_signature_headers(
         request.headers["webhook-id"], request.body, outbox.secrets[store_id], sent_at
     )
     assert signed.items() <= request.headers.items()

@@ -16,8 +16,8 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
 from productrecs.features.search.relevance.relevance_monitoring import (
     ALARM_DAYS,
     alarm_text,
+    newest_unresolved_alarm,
     read_measures,
-    unresolved_alarm,
 )
 from productrecs.report_registry import make_report
 from productrecs.storage.jobs.job_queue import JobState, count_jobs_by_state
@@ -192,7 +192,7 @@ def _stock_alerts(visit: Visit) -> Iterator[DashboardAlert]:
 def _relevance_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     since_ms = visit.now_ms - ALARM_DAYS * DAY_MS
     measures = read_measures(visit.database, visit.store.store_id, since_ms)
-    alarm = unresolved_alarm(measures, visit.now_ms)
+    alarm = newest_unresolved_alarm(measures, visit.now_ms)
     if alarm is not None:
         path = "/dashboard/search/relevance"
         yield DashboardAlert("warn", alarm_text(alarm), "See the queries", path)

@@ -36,7 +36,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.features.recommendations.trending import trending_picks_without_rules
-from productrecs.features.search.photo_search import find_by_photo
+from productrecs.features.search.photo_search import find_products_by_photo
 from productrecs.features.search.product_search import (
     SearchRequest,
     truncate_query,
@@ -195,7 +195,9 @@ class AssistantCatalog:
         pictures = client.search_in(self.cached_store.pictures)
         index = self.cached_store.index
         catalog = self.cached_store.state.catalog
-        hits = find_by_photo(photo, pictures, index, catalog, self._visible, MAX_RELATED)
+        hits = find_products_by_photo(
+            photo, pictures, index, catalog, self._visible, MAX_RELATED
+        )
         return self._shown_items_one_per_product(hit.item for hit in hits)
 
     def _shown_items_one_per_product(self, items: Iterable[int]) -> list[int]:

@@ -41,7 +41,7 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
-    store_of_job,
+    require_store_of_job,
 )
 
 _POLL_SECONDS: Final = 0.5
@@ -111,7 +111,7 @@ class TuningJobs:
 
     def tune_and_enqueue_training(self, job: Job, progress: JobProgress) -> None:
         """Tune a store in a child process, then enqueue a training."""
-        store = store_of_job(job, self._accounts)
+        store = require_store_of_job(job, self._accounts)
         run_store_command("tune", store, self._services.settings.data, progress)
         with self._services.database.transaction() as transaction:
             self._services.queue.enqueue(transaction, NewJob(job.store_id, "train"))
@@ -151,7 +151,7 @@ class ForecastJobs:
 
     def track_stock_forecast_and_mail(self, job: Job, progress: JobProgress) -> None:
         """Forecast a store in a child process, and mail stock alerts."""
-        store = store_of_job(job, self._accounts)
+        store = require_store_of_job(job, self._accounts)
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
         alerted_before = alerted_products(self._services, store)
         run_store_command("forecast", store, self._services.settings.data, progress)
@@ -176,7 +176,7 @@ class RelevanceJobs:
 
     def measure_and_mail_alarm(self, job: Job, progress: JobProgress) -> None:
         """Measure a store's search in a child process, and mail an alarm."""
-        store, began_ms = store_of_job(job, self._accounts), self._services.clock()
+        store, began_ms = require_store_of_job(job, self._accounts), self._services.clock()
         data = self._services.settings.data
         run_store_command("measure-search", store, data, progress)
         mail_newest_search_alarm(self._services, store, began_ms)

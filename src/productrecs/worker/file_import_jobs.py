@@ -54,7 +54,7 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
-    store_of_job,
+    require_store_of_job,
 )
 
 MAX_ATTEMPTS: Final = 5
@@ -106,7 +106,7 @@ class DashboardFileJobs:
 
     def check_waiting_files(self, job: Job, progress: JobProgress) -> None:
         """Do the dry runs of a store."""
-        store = store_of_job(job, self._accounts)
+        store = require_store_of_job(job, self._accounts)
         while file_import := self._begin_next_attempt_or_fail(store, _WAITING):
             share = self._progress_and_time_slice_callback(
                 store, file_import, progress, job
@@ -126,7 +126,7 @@ class DashboardFileJobs:
 
     def import_or_undo_files(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
-        store = store_of_job(job, self._accounts)
+        store = require_store_of_job(job, self._accounts)
         while file_import := self._begin_next_attempt_or_fail(store, _STARTED):
             if file_import.status is ImportStatus.UNDOING:
                 database, clock = self._services.database, self._services.clock
@@ -405,7 +405,7 @@ class OrderUploadJobs:
 
     def import_order_uploads(self, job: Job, progress: JobProgress) -> None:
         """Import the store's uploads; yield to other stores after a time slice."""
-        store = store_of_job(job, self._accounts)
+        store = require_store_of_job(job, self._accounts)
         time_slice = _TimeSlice(self._services, progress)
         services = self._services
         upload_import = OrderUploadImporter(

@@ -133,7 +133,7 @@ class JobInterruptedError(ProductRecsError):
     """The handler stopped early on request; the job is requeued."""
 
 
-def store_of_job(job: Job, accounts: AccountDirectory) -> Store:
+def require_store_of_job(job: Job, accounts: AccountDirectory) -> Store:
     """Return the present store of a job.
 
     Raises:

@@ -48,7 +48,7 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
-    store_of_job,
+    require_store_of_job,
 )
 
 ALARM_FAILURES: Final = 3
@@ -74,7 +74,7 @@ class FeedFetchHandler:
 
     def fetch_feed_if_due(self, job: Job, progress: JobProgress) -> None:
         """Fetch a store's feed if it is due, and not while its last file is imported."""
-        store, services = store_of_job(job, self._accounts), self._services
+        store, services = require_store_of_job(job, self._accounts), self._services
         with services.database.reading() as connection:
             repository = ScheduledFeedRepository(connection, store.store_id)
             feed, last = repository.find_with_last_import()

@@ -72,7 +72,7 @@ from productrecs.worker.job_worker import (
     JobWorker,
     PeriodicJob,
     nightly_periodic_jobs,
-    store_of_job,
+    require_store_of_job,
 )
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
 from productrecs.worker.webhook_events import write_webhook_messages
@@ -117,7 +117,9 @@ class StoreJobs:
 
     def train(self, job: Job, progress: JobProgress) -> None:
         """Train the store's models on its log."""
-        self._trainer.train(store_of_job(job, self._accounts), progress.report_or_interrupt)
+        self._trainer.train(
+            require_store_of_job(job, self._accounts), progress.report_or_interrupt
+        )
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
         """Return the stores whose log has unattributed entries."""
@@ -127,7 +129,7 @@ class StoreJobs:
     def attribute_purchases(self, job: Job, progress: JobProgress) -> None:
         """Attribute new purchases to recommendations, for a limited time per run."""
         store, until = (
-            store_of_job(job, self._accounts),
+            require_store_of_job(job, self._accounts),
             time.monotonic() + _ATTRIBUTING_SECONDS,
         )
         self._attributor.catch_up(
@@ -144,7 +146,7 @@ class StoreJobs:
 
     def measure_and_store_tests(self, job: Job, _progress: JobProgress) -> None:
         """Compute the present results of the store's tests."""
-        store, services = store_of_job(job, self._accounts), self._services
+        store, services = require_store_of_job(job, self._accounts), self._services
         now_ms = services.clock()
         for test in find_tests_to_measure(services.database, store, now_ms):
             measure_and_store_test(services.database, store, test, now_ms)
@@ -159,7 +161,7 @@ class StoreJobs:
 
     def segment_customers(self, job: Job, _progress: JobProgress) -> None:
         """Compute the store's customers and segments."""
-        store, services = store_of_job(job, self._accounts), self._services
+        store, services = require_store_of_job(job, self._accounts), self._services
         compute_and_store_segments(services.database, store, services.clock())
 
     def stores_with_ending_plans(self) -> Sequence[StoreId]:
@@ -174,7 +176,7 @@ class StoreJobs:
 
     def log_ending_plan(self, job: Job, _progress: JobProgress) -> None:
         """Log that a store's plan ends or has ended, with the remedy."""
-        store = store_of_job(job, self._accounts)
+        store = require_store_of_job(job, self._accounts)
         subscription = store.subscription
         facts = {
             "store": store.store_id,
@@ -206,7 +208,7 @@ class StoreJobs:
 
     def compute_and_store_earning_index(self, job: Job, _progress: JobProgress) -> None:
         """Compute what the store earns by each product, from margin and forecast."""
-        store, services = store_of_job(job, self._accounts), self._services
+        store, services = require_store_of_job(job, self._accounts), self._services
         with services.database.reading() as connection:
             items = EarningsRepository(connection, job.store_id).prices_and_costs()
             forecasts = ForecastRepository(connection, job.store_id)
@@ -233,7 +235,7 @@ class StoreJobs:
         """Replay the store's past orders at several weights of earnings."""
         services = self._services
         replay_earning_weights_and_store_result(
-            services.database, store_of_job(job, self._accounts), services.clock()
+            services.database, require_store_of_job(job, self._accounts), services.clock()
         )
 
     def stores_with_unapplied_order_policy(self) -> Sequence[StoreId]:
@@ -253,13 +255,13 @@ class StoreJobs:
         """Count or leave out earlier unconfirmed purchases, as the store's setting says."""
         services = self._services
         while not progress.stopping and apply_order_policy_to_chunk(
-            services.database, store_of_job(job, self._accounts), services.clock()
+            services.database, require_store_of_job(job, self._accounts), services.clock()
         ):
             pass
 
     def exclude_network_excess(self, job: Job, progress: JobProgress) -> None:
         """Leave what crowded networks sent beyond their shares out of reports too."""
-        store, services = store_of_job(job, self._accounts), self._services
+        store, services = require_store_of_job(job, self._accounts), self._services
         while not progress.stopping and exclude_excess_chunk(
             services.database, store, services.clock()
         ):
@@ -290,7 +292,7 @@ class StoreJobs:
 
     def write_webhook_messages(self, job: Job, _progress: JobProgress) -> None:
         """Write a webhook message for each new fact of the store."""
-        write_webhook_messages(self._services, store_of_job(job, self._accounts))
+        write_webhook_messages(self._services, require_store_of_job(job, self._accounts))
 
     def stores_with_due_weekly_reports(self) -> Sequence[StoreId]:
         """Return the stores whose weekly report is due."""
@@ -299,7 +301,7 @@ class StoreJobs:
 
     def mail_due_weekly_reports(self, job: Job, _progress: JobProgress) -> None:
         """Mail last week's report to the users who asked for it."""
-        mail_due_weekly_reports(self._services, store_of_job(job, self._accounts))
+        mail_due_weekly_reports(self._services, require_store_of_job(job, self._accounts))
 
     def stores_to_purge_events(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
@@ -323,7 +325,7 @@ class StoreJobs:
     def purge_events(self, job: Job, progress: JobProgress) -> None:
         """Purge events older than the retention, for a limited time per run."""
         store, deadline = (
-            store_of_job(job, self._accounts),
+            require_store_of_job(job, self._accounts),
             time.monotonic() + _PURGING_SECONDS,
         )
         if days := self._retention_days(store):

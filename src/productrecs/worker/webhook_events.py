@@ -96,20 +96,27 @@ def write_webhook_messages(services: Services, store: Store) -> int:
 
 
 def _store_messages_unless_stored(
-    services: Services, store: Store, name: str, before: Any, found: _SourceResult
+    services: Services,
+    store: Store,
+    source_name: str,
+    earlier_position: Any,
+    source_result: _SourceResult,
 ) -> int:
     """Write a source's messages and its position, unless another process has done so."""
-    position, messages = found
+    position, messages = source_result
     with services.database.transaction() as transaction:
         AccountRepository(transaction).lock(store.store_id)
         webhooks = WebhookRepository(transaction, store.store_id)
-        if webhooks.source_positions().get(name) != before or not webhooks.endpoints():
+        if (
+            webhooks.source_positions().get(source_name) != earlier_position
+            or not webhooks.endpoints()
+        ):
             return 0
         for message in messages:
             webhooks.enqueue_for_subscribed_endpoints(
                 message.event, message.data, services.system_clock()
             )
-        webhooks.set_source_position(name, position)
+        webhooks.set_source_position(source_name, position)
     return len(messages)
 
 

@@ -78,7 +78,7 @@ class WebhookSender:
             found = due_messages(
                 connection, services.system_clock(), 8 * MAX_CONCURRENT, busy
             )
-        if not self._renew_lease_if_needed(is_needed=bool(found or busy)):
+        if not self._hold_lease_if_needed(is_needed=bool(found or busy)):
             return
         first_by_store = dict[StoreId, DueWebhookMessage]()
         for due in found:
@@ -88,7 +88,7 @@ class WebhookSender:
                 self._busy.add(due.store_id)
             threads.submit(self._send_and_record, due)
 
-    def _renew_lease_if_needed(self, *, is_needed: bool) -> bool:
+    def _hold_lease_if_needed(self, *, is_needed: bool) -> bool:
         """Renew the lease while there is work; idle processes write nothing."""
         if is_needed and time.monotonic() >= self._renew_at:
             self._renew_at = 0.0

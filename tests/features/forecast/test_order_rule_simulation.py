@@ -6,16 +6,16 @@ import numpy as np
 
 from productrecs.features.forecast.order_rule_simulation import (
     MEAN_DAYS,
+    OrderRuleScenario,
     OrderTerms,
-    StockScenario,
     build_average_sales_rule,
     simulate_order_rule,
 )
 
 
-def scenario(demand: list[list[float]], stock: list[float], lead: int) -> StockScenario:
+def scenario(demand: list[list[float]], stock: list[float], lead: int) -> OrderRuleScenario:
     leads = np.full(len(stock), lead)
-    return StockScenario(np.array(demand), np.array(stock), leads, counted_from=0)
+    return OrderRuleScenario(np.array(demand), np.array(stock), leads, counted_from=0)
 
 
 def test_goods_can_be_sold_after_the_lead_time() -> None:
@@ -33,7 +33,7 @@ def test_goods_can_be_sold_after_the_lead_time() -> None:
 
 
 def test_days_before_the_counted_ones_are_not_counted() -> None:
-    given = StockScenario(np.full((1, 4), 5.0), np.zeros(1), np.array([1]), 3)
+    given = OrderRuleScenario(np.full((1, 4), 5.0), np.zeros(1), np.array([1]), 3)
 
     found = simulate_order_rule(given, lambda *_: np.array([5.0]))
 

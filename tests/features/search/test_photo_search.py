@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.array_types_and_sorting import RankedItems
-from productrecs.features.search.photo_search import find_by_photo
+from productrecs.features.search.photo_search import find_products_by_photo
 from productrecs.training.visual.photo_matcher import PhotoSearchHits, RegionMatches
 from tests.support.searchable_store import Item, make_store
 
@@ -66,7 +66,7 @@ def found(
     store: SearchableStore, seen: Seen, visible: Bools = ALL, num: int = 4
 ) -> list[int]:
     """Return the products that a photo finds; their scores fall from at most 1."""
-    hits = find_by_photo(b"photo", seen, store.index, store.catalog, visible, num)
+    hits = find_products_by_photo(b"photo", seen, store.index, store.catalog, visible, num)
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)

@@ -14,7 +14,7 @@ from productrecs.features.webhooks.webhook import (
     WebhookEvent,
     WebhookMessage,
     WebhookMessageState,
-    signed_headers,
+    webhook_signature_headers,
 )
 from tests.support.webhook_receiver import HOST, WebhookReceiver, receiving
 
@@ -43,7 +43,7 @@ def test_a_message_arrives_once_as_it_was_signed(receiver: WebhookReceiver) -> N
 
     assert attempt.is_delivered
     (request,) = receiver.of("/hook?shop=1")
-    signed = signed_headers("msg_e_7", request.body, SECRET, NOW_MS // 1000)
+    signed = webhook_signature_headers("msg_e_7", request.body, SECRET, NOW_MS // 1000)
     assert signed.items() <= request.headers.items()
     assert request.headers["content-type"] == "application/json"
     assert request.body == '{"a":"ü"}'.encode()

@@ -21,7 +21,7 @@ from productrecs.features.webhooks.webhook import (
     new_secret,
     next_attempt_at,
     parse_endpoint_url,
-    signed_headers,
+    webhook_signature_headers,
 )
 
 MESSAGE = WebhookMessage(
@@ -30,7 +30,7 @@ MESSAGE = WebhookMessage(
 
 
 def test_the_signature_is_that_of_the_published_example() -> None:
-    headers = signed_headers(
+    headers = webhook_signature_headers(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         b'{"test": 2432232314}',
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
@@ -51,7 +51,7 @@ def test_a_new_secret_has_the_length_and_the_prefix_of_the_specification() -> No
     assert prefix == "whsec"
     assert 24 <= len(base64.b64decode(key, validate=True)) <= 64
     assert new_secret() != secret
-    signature = signed_headers("msg_1", b"{}", secret, 7)["webhook-signature"]
+    signature = webhook_signature_headers("msg_1", b"{}", secret, 7)["webhook-signature"]
     expected = hmac.digest(base64.b64decode(key), b"msg_1.7.{}", "sha256")
     assert base64.b64decode(signature.removeprefix("v1,")) == expected
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.assistants.attribution_counts import (
+from productrecs.features.assistants.search_attribution_parameters import (
     MAX_VALUES,
     OTHER,
     PARAMETERS,
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
-    from productrecs.features.assistants.attribution_counts import (
+    from productrecs.features.assistants.browser_tools import BrowserTool
+    from productrecs.features.assistants.search_attribution_parameters import (
         SearchAttributionParameter,
     )
-    from productrecs.features.assistants.browser_tools import BrowserTool
     from productrecs.features.assistants.ucp_profile import CatalogOperation
 
 CALL_DAYS: Final = 30

@@ -387,12 +387,12 @@ def _attribute_outcomes(
 
 
 def _settled_outcomes_with_new_values(
-    rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDayMapper
+    line_rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDayMapper
 ) -> list[AttributedOutcome]:
     """Return lines of settled days with their present value and first touchpoint."""
     stored_by_fact = {outcome.fact: outcome for outcome in stored}
     updated = []
-    for row in rows:
+    for row in line_rows:
         outcome = _to_attributed_outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
         if (first := stored_by_fact.get(outcome.fact)) is not None:
             outcome = first._replace(

@@ -393,13 +393,13 @@ class AttributionRepository(StoreScopedRepository):
         return [DailySearchClicks._make((*row[:-1], bytes(row[-1]))) for row in rows]
 
     def replace_daily_search_clicks(
-        self, database: Database, days: Collection[DailySearchClicks]
+        self, database: Database, clicks: Collection[DailySearchClicks]
     ) -> None:
         """Replace the stored clicks on results of these queries."""
-        if days:
-            keys = [[day.day, day.intent] for day in days]
+        if clicks:
+            keys = [[click_day.day, click_day.intent] for click_day in clicks]
             self._raw.run(_DELETE_SEARCHES, (self._store_id, keys))
-            rows = [(self._store_id, *day) for day in days]
+            rows = [(self._store_id, *click_day) for click_day in clicks]
             database.insert_rows(self._connection, search_days, rows)
 
     def add_event_counts(self, counted: Iterable[Row]) -> None:

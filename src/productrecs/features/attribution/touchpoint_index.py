@@ -37,7 +37,7 @@ SEGMENT_LENGTH: Final = 400_000
 
 _BATCH: Final = 100_000  # log entries that are held as rows at a time
 _ROWS: Final = 3  # pairs, seqs, times
-_HEADER: Final = 3  # columns before the touches
+_HEADER: Final = 3  # columns before the touchpoints
 _FILE_FORMAT: Final = -2  # file format; the older format has a time or a log position here
 _CLICK: Final = int(EventKind.REC_CLICK)
 
@@ -105,11 +105,11 @@ class TouchpointIndex:
         return self._read == seq
 
     def add(
-        self, columns: TouchpointColumns, searches: SearchClickColumns, up_to: int
+        self, touchpoints: TouchpointColumns, searches: SearchClickColumns, up_to: int
     ) -> None:
         """Add the touchpoints up to log position `up_to`; none may be missing."""
-        if columns.seqs or searches.seqs:
-            new_tail, tail = _to_segment(columns, searches, self.codes), self._tail
+        if touchpoints.seqs or searches.seqs:
+            new_tail, tail = _to_segment(touchpoints, searches, self.codes), self._tail
             self._tail = build_segment(
                 new_tail.clicks.merged_after(tail.clicks),
                 new_tail.impressions.merged_after(tail.impressions),
@@ -148,15 +148,15 @@ class TouchpointIndex:
 
 
 def _to_segment(
-    columns: TouchpointColumns, searches: SearchClickColumns, codes: VisitorHashCache
+    touchpoints: TouchpointColumns, searches: SearchClickColumns, codes: VisitorHashCache
 ) -> TouchpointSegment:
     """Return touchpoints of the log by kind."""
     pairs = hash_shopper_item_pairs(
-        codes.of(columns.shoppers), np.array(columns.items, np.int64)
+        codes.of(touchpoints.shoppers), np.array(touchpoints.items, np.int64)
     )
-    seqs = np.array(columns.seqs, np.int64)
-    times = np.array(columns.times, np.int64)
-    is_click = np.array(columns.kinds, np.int64) == _CLICK
+    seqs = np.array(touchpoints.seqs, np.int64)
+    times = np.array(touchpoints.times, np.int64)
+    is_click = np.array(touchpoints.kinds, np.int64) == _CLICK
     has_terms = np.array([bool(term) for term in searches.terms], np.bool_)
     search_pairs = hash_shopper_item_pairs(
         codes.of(searches.shoppers), np.array(searches.items, np.int64)

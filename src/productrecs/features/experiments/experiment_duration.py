@@ -85,10 +85,10 @@ def measure_recent_traffic(
         repository = ExperimentResultRepository(connection, store.store_id)
         after_seq = max(0, log_seq(connection, store.store_id) - _MAX_LOG_ROWS)
         visits = repository.visits_by_person_and_kind(subject or "", since_ms, after_seq)
-        first_at = _first_exposures(visits, subject)
+        first_at = _first_exposure_times(visits, subject)
         is_whole_store = subject is not None and not first_at
         if is_whole_store:
-            first_at = _first_exposures(visits, None)
+            first_at = _first_exposure_times(visits, None)
         index = VisitorIndex(
             [(person, _CONTROL, person, at) for person, at in first_at.items()], ()
         )
@@ -118,7 +118,7 @@ def measure_recent_traffic(
     )
 
 
-def _first_exposures(visits: Iterable[Row], subject: str | None) -> dict[str, int]:
+def _first_exposure_times(visits: Iterable[Row], subject: str | None) -> dict[str, int]:
     """Return when each visitor first saw what is tested."""
     first_at: dict[str, int] = {}
     for person, kind, first, _, named in visits:

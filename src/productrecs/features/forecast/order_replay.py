@@ -22,8 +22,8 @@ from productrecs.core.timestamps import iso
 from productrecs.features.forecast.order_rule_simulation import (
     MEAN_DAYS,
     OrderRuleOutcome,
+    OrderRuleScenario,
     OrderTerms,
-    StockScenario,
     build_average_sales_rule,
     simulate_order_rule,
 )
@@ -191,7 +191,7 @@ def _replay_report_rows(
     amounts = replay.demand.amounts.astype(np.float64)
     terms, start = replay.terms, replay.start
     usual = amounts[:, start - MEAN_DAYS : start].mean(axis=1)
-    scenario = StockScenario(
+    scenario = OrderRuleScenario(
         amounts[:, start:],
         terms.rounded_to_packs(usual * (terms.lead_days + terms.order_days)),
         terms.lead_days,
@@ -214,7 +214,7 @@ def _rule_report_row(
     rule: str,
     simulated: OrderRuleOutcome,
     replay: OrderReplayInputs,
-    scenario: StockScenario,
+    scenario: OrderRuleScenario,
 ) -> list[Any]:
     prices, values = _prices_and_stock_values(replay.items)
     counted = scenario.demand.shape[1] - scenario.counted_from

@@ -34,7 +34,7 @@ class OrderRuleOutcome:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StockScenario:
+class OrderRuleScenario:
     """What is given: the same for each rule."""
 
     demand: Floats  # [items, days]
@@ -43,7 +43,7 @@ class StockScenario:
     counted_from: int  # the days before depend on the first stock
 
 
-def simulate_order_rule(scenario: StockScenario, rule: OrderRule) -> OrderRuleOutcome:
+def simulate_order_rule(scenario: OrderRuleScenario, rule: OrderRule) -> OrderRuleOutcome:
     """Return the stock and lost sales that `rule` leads to.
 
     What is ordered on the evening of a day can be sold `lead_days` days later.

@@ -185,7 +185,7 @@ def _unexpected_row_notes(report: ItemImportReport) -> Iterator[str]:
         )
 
 
-def link_host_notes(links: Mapping[str, int], domain: str) -> list[str]:
+def foreign_link_host_notes(links: Mapping[str, int], domain: str) -> list[str]:
     """Return a note if most product links lead to another host than the shop's."""
     shop = url_host(f"//{domain}")
     host = max(links, key=lambda linked: links[linked], default="")

@@ -25,8 +25,8 @@ from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,
+    foreign_link_host_notes,
     item_import_notes,
-    link_host_notes,
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.import_source import ImportSource
@@ -143,7 +143,7 @@ def import_items(
             items = read_items(source, chosen.kind, reading, folder, on_bytes)
             if chosen.price_list:
                 items = _price_list_items(chosen.price_list, items, reading)
-            staging.stage(items)
+            staging.stage_and_count(items)
         staging.check_titles_and_limit()
         # Without titles the result depends on the catalog, so the import starts again.
         progress = ItemImportProgress() if reading.is_untitled else chosen.progress
@@ -348,7 +348,9 @@ class _DryRunReporter:
                 self.report.diff = self._diff.report_fields(
                     repository.count_not_discontinued()
                 )
-                self.report.notes += link_host_notes(self._links, self._store.domain)
+                self.report.notes += foreign_link_host_notes(
+                    self._links, self._store.domain
+                )
         accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
         latest = {require_patch(item).item_id: item for item in accepted}
         created = 0

@@ -72,7 +72,7 @@ class ItemStaging:
         self.has_unknown_ids = False  # among rejected rows
         self._known_count = 0
 
-    def stage(self, items: Iterable[ReadItem]) -> None:
+    def stage_and_count(self, items: Iterable[ReadItem]) -> None:
         """Stage the valid items."""
         report = self._report
         chunk: list[ReadItem] = []

@@ -219,10 +219,10 @@ def _identity_refusal_text(received: ReceivedEventRequest, body: Mapping[str, An
     return f"Its signed identity counts as none: {reason}." if reason else ""
 
 
-def _clock_skew_minutes(text: object, at_ms: int) -> int:
+def _clock_skew_minutes(timestamp: object, at_ms: int) -> int:
     """Return the difference between an event's time and ours; 0 if it has no time."""
     try:
-        return abs(parse_timestamp(str(text)) - at_ms) // MINUTE_MS if text else 0
+        return abs(parse_timestamp(str(timestamp)) - at_ms) // MINUTE_MS if timestamp else 0
     except ValueError:
         return 0
 

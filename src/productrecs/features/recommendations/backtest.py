@@ -264,7 +264,7 @@ def run_backtest(
             yield _task_result(task, groups, first, cases, scores)
 
 
-def replay_mix_lists(
+def train_and_replay_mix_lists(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, limit: int
 ) -> tuple[list[EvaluationCase], list[list[Pick]]]:
     """Return later orders as cases, and the mix list of each from the earlier data.

@@ -71,7 +71,7 @@ class RfmCustomer:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderLines:
+class OrderLineColumns:
     """Purchased order lines: parallel arrays."""
 
     persons: Ints  # codes of persons
@@ -199,10 +199,13 @@ def compute_purchase_histories(
     )
 
 
-def _concatenate_lines(pages: Iterable[OrderLines]) -> OrderLines:
+def _concatenate_lines(pages: Iterable[OrderLineColumns]) -> OrderLineColumns:
     none = np.zeros(0, np.int64)
-    all_pages = [OrderLines(none, none, none, np.zeros(0), np.zeros(0, np.bool_)), *pages]
-    return OrderLines(
+    all_pages = [
+        OrderLineColumns(none, none, none, np.zeros(0), np.zeros(0, np.bool_)),
+        *pages,
+    ]
+    return OrderLineColumns(
         np.concatenate([page.persons for page in all_pages]),
         np.concatenate([page.orders for page in all_pages]),
         np.concatenate([page.days for page in all_pages]),
@@ -240,7 +243,7 @@ def _order_line_columns(
     zone: tzinfo,
     codes: dict[str, int],
     days: dict[int, int],
-) -> OrderLines:
+) -> OrderLineColumns:
     """Return a non-empty page of rows as columns.
 
     Adds new people to `codes`, and new quarter hours to `days`.
@@ -256,7 +259,7 @@ def _order_line_columns(
     quarters = [ts // _QUARTER_MS for ts in times]
     for quarter in set(quarters) - days.keys():
         days[quarter] = _day(quarter * _QUARTER_MS, zone).toordinal()
-    return OrderLines(
+    return OrderLineColumns(
         np.array([codes.setdefault(person, len(codes)) for person in persons], np.int64),
         np.array(orders, np.int64),
         np.array([days[quarter] for quarter in quarters], np.int64),

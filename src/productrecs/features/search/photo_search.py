@@ -31,7 +31,7 @@ _TITLE_WORDS: Final = 5  # rarest words of a title of which all count as the who
 _MIN_EVIDENCE: Final = 0.3  # below this share of a title the words are chance
 
 
-def find_by_photo(
+def find_products_by_photo(
     photo: bytes,
     photo_search: PhotoSearch,
     index: ServedIndex,

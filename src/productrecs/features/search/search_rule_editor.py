@@ -9,7 +9,7 @@ from productrecs.features.search.search_rules import (
     SearchRuleError,
     Synonym,
     UnknownSearchRuleError,
-    validate_rule,
+    validate_search_rule,
     validate_synonym,
 )
 from productrecs.storage.sql.database import Database
@@ -57,7 +57,7 @@ class SearchRuleEditor:
             SearchRuleError: when it is invalid, or above the limit.
             StoreDeletedError: when the store was deleted.
         """
-        valid_rule = validate_rule(rule)
+        valid_rule = validate_search_rule(rule)
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
             number = repository.lock_and_next_id()

@@ -85,7 +85,7 @@ def validate_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
     return Synonym(distinct_texts, one_way)
 
 
-def validate_rule(rule: SearchRule) -> SearchRule:
+def validate_search_rule(rule: SearchRule) -> SearchRule:
     """Return a rule in its stored form.
 
     Raises:

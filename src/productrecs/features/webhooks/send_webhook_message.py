@@ -25,7 +25,7 @@ from productrecs.features.webhooks.webhook import (
     WebhookError,
     WebhookMessage,
     parse_endpoint_url,
-    signed_headers,
+    webhook_signature_headers,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def send_message(
     """Send a message once; return what the receiver answered, or why it did not."""
     until = time.monotonic() + seconds
     body = message.body.encode()
-    headers = signed_headers(message.message_id, body, secret, now_ms // 1_000)
+    headers = webhook_signature_headers(message.message_id, body, secret, now_ms // 1_000)
     try:
         target = resolve_target(parse_endpoint_url(url, trusted), trusted, lookup)
         return _post(target, headers, body, until)

@@ -177,7 +177,9 @@ def message_body(event: WebhookEvent, data: Mapping[str, object], now_ms: int) -
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
-def signed_headers(message_id: str, body: bytes, secret: str, now_s: int) -> dict[str, str]:
+def webhook_signature_headers(
+    message_id: str, body: bytes, secret: str, now_s: int
+) -> dict[str, str]:
     """Return the headers that prove a message's sender and time."""
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = b".".join((message_id.encode(), str(now_s).encode(), body))

@@ -11,7 +11,10 @@ from string import Template
 from typing import Final
 
 from productrecs.features.widgets.widget_config import WidgetConfig
-from productrecs.features.widgets.widget_settings import DEFAULT_TYPE, resolve_settings
+from productrecs.features.widgets.widget_settings import (
+    DEFAULT_TYPE,
+    resolve_widget_settings,
+)
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 BUILT_IN: Final = ("fbt", "cart", "trending")
@@ -71,7 +74,7 @@ def _css_variables(
     widget_type: str, store: StoreSettings, configs: Mapping[str, WidgetConfig]
 ) -> dict[str, str]:
     chosen = configs.get(widget_type, WidgetConfig()).settings
-    settings = resolve_settings(widget_type, chosen, store)
+    settings = resolve_widget_settings(widget_type, chosen, store)
     layout, ratio = str(settings["layout"]), str(settings["image_ratio"])
     ratio = ratio if _RATIO.fullmatch(ratio) else "1"
     return {

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.widgets.widget_settings import resolve_settings
+from productrecs.features.widgets.widget_settings import resolve_widget_settings
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 MAX_CSS: Final = 64 << 10  # characters
@@ -79,7 +79,7 @@ class WidgetConfig:
         """
         return replace(
             self,
-            settings=resolve_settings(widget_type, self.settings, store, lang),
+            settings=resolve_widget_settings(widget_type, self.settings, store, lang),
             scoped=True if self.scoped is None else self.scoped,
         )
 

@@ -341,7 +341,7 @@ BY_NAME: Final[Mapping[str, WidgetSetting]] = MappingProxyType(
 )
 
 
-def resolve_settings(
+def resolve_widget_settings(
     widget_type: str, chosen: Mapping[str, object], store: StoreSettings, lang: str = ""
 ) -> dict[str, object]:
     """Return every setting of a widget: the saved value, else its default.

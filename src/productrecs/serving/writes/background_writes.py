@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
-from productrecs.features.assistants.attribution_counts import SearchAttributionParameter
 from productrecs.features.assistants.repository import (
     AssistantCall,
     add_assistant_call_counts,
     add_attribution_parameter_counts,
+)
+from productrecs.features.assistants.search_attribution_parameters import (
+    SearchAttributionParameter,
 )
 from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
 from productrecs.features.mail_slots.opened_mails.repository import (

@@ -16,7 +16,7 @@ from productrecs.features.search.insights.search_insights import (
     ListedQueries,
     count_searches,
     search_insights,
-    search_insights_by_list,
+    search_insights_by_filter,
     search_report,
 )
 from productrecs.records.events.event import EventKind, NewEvent
@@ -209,7 +209,7 @@ def test_queries_without_results_or_clicks_can_be_listed(
 
     assert [one.text for one in empty.queries] == ["lamp", "stove"]
     assert [one.text for one in ignored.queries] == ["stove", "pan"]
-    both = search_insights_by_list(database, store, (DAY, DAY))
+    both = search_insights_by_filter(database, store, (DAY, DAY))
     assert (both[ListedQueries.NO_RESULTS], both[ListedQueries.NO_CLICKS]) == (
         empty,
         ignored,

@@ -37,9 +37,9 @@ from productrecs.features.search.relevance.relevance_measure import (
 from productrecs.features.search.relevance.relevance_monitoring import (
     alarm_text,
     judge_clicks_and_store_measure,
+    newest_unresolved_alarm,
     read_measures,
     stores_to_measure_relevance,
-    unresolved_alarm,
 )
 from productrecs.features.search.relevance.repository import (
     HAND,
@@ -362,12 +362,12 @@ def test_a_change_that_costs_relevance_raises_an_alarm_that_names_it(
         ConfigurationChange("synonyms or search rules were changed", "search"),
     )
     assert "fell from 1.00 to 0.92, by 8%" in alarm_text(second)
-    assert unresolved_alarm(measures, NOON + DAY_MS) == second
+    assert newest_unresolved_alarm(measures, NOON + DAY_MS) == second
 
     editor.remove_rule(number)
     assert not shop.measure(NOON + 2 * DAY_MS).is_alarm
     measures = read_measures(shop.services.database, shop.store.store_id)
-    assert unresolved_alarm(measures, NOON + 2 * DAY_MS) is None
+    assert newest_unresolved_alarm(measures, NOON + 2 * DAY_MS) is None
 
 
 def test_a_catalog_whose_titles_are_ruined_raises_an_alarm(shop: RelevanceStore) -> None:

@@ -47,8 +47,8 @@ from productrecs.features.search.relevance.relevance_measure import (
 )
 from productrecs.features.search.relevance.relevance_monitoring import (
     loss_text,
+    newest_unresolved_alarm,
     read_measures,
-    unresolved_alarm,
 )
 from productrecs.features.search.relevance.repository import (
     HAND,
@@ -151,7 +151,7 @@ def _relevance_page(
         row for row in read_measures(visit.database, visit.store.store_id) if row.queries
     ]
     newest = measures[-1] if measures else None
-    alarm = unresolved_alarm(measures, visit.now_ms)
+    alarm = newest_unresolved_alarm(measures, visit.now_ms)
     days = days_between(period.asked.first_day, period.asked.last_day)
     return visit.render(
         "relevance.html",

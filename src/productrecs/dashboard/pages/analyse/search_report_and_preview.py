@@ -54,7 +54,7 @@ from productrecs.features.search.search_rules import (
     SearchRuleError,
     Synonym,
     UnknownSearchRuleError,
-    validate_rule,
+    validate_search_rule,
     validate_synonym,
 )
 from productrecs.serving.cached_store import searchable_store
@@ -365,7 +365,7 @@ class TypedQueryChange:
         else:
             action, address = SearchRuleAction.REDIRECT, self.address
             rule = SearchRule(action, self.query, address=address)
-        return validate_rule(rule)
+        return validate_search_rule(rule)
 
 
 def show_search_report_and_preview(visit: Visit) -> Reply:

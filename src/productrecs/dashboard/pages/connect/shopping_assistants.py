@@ -14,7 +14,6 @@ from productrecs.dashboard.report_values import (
     recount_note,
     sales_after_clicks,
 )
-from productrecs.features.assistants.attribution_counts import MAX_VALUES
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.catalog_calls import (
     WIDGET_PREFIX,
@@ -27,6 +26,7 @@ from productrecs.features.assistants.repository import (
     AssistantCallRepository,
     RecentAssistantCalls,
 )
+from productrecs.features.assistants.search_attribution_parameters import MAX_VALUES
 from productrecs.features.assistants.ucp_profile import (
     PROFILE_FILE,
     CatalogOperation,

@@ -13,7 +13,7 @@ from productrecs.features.widgets.widget_settings import (
     WIDGET_SETTINGS,
     WidgetSetting,
     WidgetSettingType,
-    resolve_settings,
+    resolve_widget_settings,
 )
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -132,7 +132,7 @@ def grouped_form_fields(
 ) -> list[tuple[str, list[WidgetFormField]]]:
     """Return the fields in their groups: as typed in `form`, else as saved."""
     saved_settings = saved.settings
-    defaults = resolve_settings(widget_type, {}, store)
+    defaults = resolve_widget_settings(widget_type, {}, store)
 
     def build_form_field(name: str) -> WidgetFormField:
         setting = BY_NAME[name]
@@ -164,7 +164,7 @@ def describe_changed_settings(
     saved: WidgetConfig, draft: WidgetConfig, widget_type: str, store: StoreSettings
 ) -> list[tuple[str, str, str]]:
     """Return the changed settings, each with its saved and its new value."""
-    defaults = resolve_settings(widget_type, {}, store)
+    defaults = resolve_widget_settings(widget_type, {}, store)
     changes = []
     for name in {**saved.settings, **draft.settings}:
         before, after = saved.settings.get(name), draft.settings.get(name)

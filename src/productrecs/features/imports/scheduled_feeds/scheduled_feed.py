@@ -123,7 +123,7 @@ class ScheduledFeedFetch:
 
 
 def parse_feed_url_and_header(
-    text: str, header: str, trusted: Collection[str] = ()
+    address: str, header: str, trusted: Collection[str] = ()
 ) -> tuple[str, str]:
     """Return a feed's URL without a user, and its secret header; empty for none.
 
@@ -133,8 +133,7 @@ def parse_feed_url_and_header(
     Raises:
         FeedAddressError: when one of them is not valid.
     """
-    text = text.strip()
-    split = split_typed_url(text, _MAX_URL)
+    split = split_typed_url(address.strip(), _MAX_URL)
     if split is None:
         message = "Enter a whole address, such as https://shop.example.com/feed.xml."
         raise FeedAddressError(message)

@@ -22,7 +22,7 @@ from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
     EvaluationCase,
     mean_with_bootstrap_interval,
-    replay_mix_lists,
+    train_and_replay_mix_lists,
 )
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.recommendation_request import Pick
@@ -74,7 +74,9 @@ def replay_earning_weights_and_store_result(
     with database.reading() as connection:
         inputs, head = read_log_without_searches(TrainingRepository(connection, store_id))
         items = EarningsRepository(connection, store_id).prices_and_costs()
-    cases, lists = replay_mix_lists(inputs, head.n_items, store.settings, _MAX_CASES)
+    cases, lists = train_and_replay_mix_lists(
+        inputs, head.n_items, store.settings, _MAX_CASES
+    )
     index = compute_earning_index(items.prices, items.costs, (), ())
     margins = items.prices - items.costs
     result: dict[str, Any] = {

@@ -135,7 +135,7 @@ def search_insights(
 
     Both are days in the store's time zone. The most frequent searches come first.
     """
-    return search_insights_by_list(database, store, days, (query_filter,), limit)[
+    return search_insights_by_filter(database, store, days, (query_filter,), limit)[
         query_filter
     ]
 
@@ -154,7 +154,7 @@ def search_question_counts(
         return SearchCountRepository(connection, store.store_id).questions_between(days)
 
 
-def search_insights_by_list(
+def search_insights_by_filter(
     database: Database,
     store: Store,
     days: tuple[str, str],
@@ -164,7 +164,7 @@ def search_insights_by_list(
     """Return the insights of each list of queries, from one reading of the figures."""
     with database.reading() as connection:
         repository = SearchFigureRepository(connection, store.store_id, days)
-        figures = _read_figures(repository, store.settings.currency)
+        figures = _read_figures_by_intent(repository, store.settings.currency)
         intents_by_filter = {
             query_filter: figures.listed_intents(query_filter)
             for query_filter in query_filters
@@ -194,7 +194,9 @@ def search_insights_by_list(
     }
 
 
-def _read_figures(repository: SearchFigureRepository, currency: str) -> "_FiguresByIntent":
+def _read_figures_by_intent(
+    repository: SearchFigureRepository, currency: str
+) -> "_FiguresByIntent":
     counts, clicks = repository.search_counts_by_intent(), repository.clicks_by_intent()
     observed = repository.daily_intent_searches()
     image_searches = counts.pop(PHOTO_SEARCHES, _NO_COUNT).searches
@@ -433,7 +435,7 @@ def search_reports_by_name(
 ) -> dict[str, Report]:
     """Return the search report of each list of queries, by its name, from one reading."""
     days = (period.first_day, period.last_day)
-    insights = search_insights_by_list(database, store, days, limit=period.limit)
+    insights = search_insights_by_filter(database, store, days, limit=period.limit)
     reports = [
         _build_search_report(period, query_filter, insights_of_filter)
         for query_filter, insights_of_filter in insights.items()
@@ -454,14 +456,14 @@ def _build_search_report(
     return Report(
         name=name,
         title=f"{title}, {period.first_day} to {period.last_day}",
-        figures=tuple(map(Figure, _FIGURES, _figure_values(insights))),
+        figures=tuple(map(Figure, _FIGURES, _search_figure_values(insights))),
         columns=COLUMNS,
-        rows=tuple(_query_row(query) for query in insights.queries),
+        rows=tuple(_query_report_row(query) for query in insights.queries),
         notes=tuple(notes),
     )
 
 
-def _figure_values(insights: SearchInsights) -> tuple[ReportValue, ...]:
+def _search_figure_values(insights: SearchInsights) -> tuple[ReportValue, ...]:
     total = insights.total
     click_through = total.click_through
     return (
@@ -480,7 +482,7 @@ def _figure_values(insights: SearchInsights) -> tuple[ReportValue, ...]:
     )
 
 
-def _query_row(query: QueryInsight) -> tuple[ReportValue, ...]:
+def _query_report_row(query: QueryInsight) -> tuple[ReportValue, ...]:
     return (
         query.text,
         query.searches,

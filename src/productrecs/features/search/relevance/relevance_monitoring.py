@@ -212,7 +212,7 @@ def _is_due(store: Store, versions: MeasuredAndPresentVersions, now_ms: int) -> 
     )
 
 
-def unresolved_alarm(
+def newest_unresolved_alarm(
     measures: Sequence[StoredMeasure], now_ms: int
 ) -> StoredMeasure | None:
     """Return the newest alarm of the last days that search has not recovered from.

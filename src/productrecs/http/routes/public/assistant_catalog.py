@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 import msgspec
 from fastapi import Path, Request, Response
 
-from productrecs.features.assistants.attribution_counts import (
-    attribution_parameters_to_count,
-)
 from productrecs.features.assistants.catalog_calls import (
     UNNAMED_AGENT,
     CatalogCall,
@@ -33,6 +30,9 @@ from productrecs.features.assistants.related_products_extension import (
     extension_schema,
 )
 from productrecs.features.assistants.repository import AssistantCall
+from productrecs.features.assistants.search_attribution_parameters import (
+    attribution_parameters_to_count,
+)
 from productrecs.features.assistants.ucp_profile import (
     CatalogOperation,
     UcpVersion,

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 
 from productrecs.features.looks.photo_spots import PhotoSpot, find_spots_in_picture
 from productrecs.features.search.hits_and_variant_collapse import Hit
-from productrecs.features.search.photo_search import find_by_photo
+from productrecs.features.search.photo_search import find_products_by_photo
 from productrecs.http.openapi_responses import (
     documented_request_body,
     error_responses,
@@ -123,7 +123,9 @@ def _photo_search_body(
     regions: bytes | None = None
     try:
         index = cached_store.index
-        hits = find_by_photo(photo.data, photo_search, index, catalog, visible, photo.num)
+        hits = find_products_by_photo(
+            photo.data, photo_search, index, catalog, visible, photo.num
+        )
         if photo.by_region:
             spots = find_spots_in_picture(photo.data, photo_search, catalog, visible)
             regions = _encode([_photo_spot_fields(spot, cached_store) for spot in spots])

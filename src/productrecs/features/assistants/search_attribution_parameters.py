@@ -1,4 +1,4 @@
-"""Assistant attribution counts: searches of assistants by source, medium and campaign.
+"""Search attribution parameters: source, medium and campaign of assistants' searches.
 
 An assistant may say in `attribution` where its user comes from. Only the names of campaigns
 are counted. Click ids and other values that may name a person are never stored.

@@ -8,13 +8,13 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.features.assistants.attribution_counts import (
+from productrecs.features.assistants.repository import AssistantAttributionRepository
+from productrecs.features.assistants.search_attribution_parameters import (
     MAX_VALUES,
     OTHER,
     attribution_parameters_to_count,
     normalized_value_or_other,
 )
-from productrecs.features.assistants.repository import AssistantAttributionRepository
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
