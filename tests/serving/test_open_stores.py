@@ -199,7 +199,7 @@ def test_only_a_server_database_can_have_models_that_a_folder_lacks(
     asyncio.run(shops.open(store))
     is_one_folder = database_kind == "sqlite"
     assert requested() == (is_one_folder, is_one_folder)
-    assert shops.lacking_models == int(not is_one_folder)
+    assert shops.lacking_models_count == int(not is_one_folder)
 
     request_missing_snapshots(services)  # as a worker with this folder does at its start
     assert requested() == (True, True)

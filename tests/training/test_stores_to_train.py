@@ -9,7 +9,7 @@ import pytest
 from productrecs.core.clock import HOUR_MS, SECOND_MS
 from productrecs.storage.sql.tables import models, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.training_run import settings_hash, stale_stores
+from productrecs.training.training_run import stale_stores, training_settings_hash
 from tests.support.stores import new_store
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def stores(database: Database) -> list[StoreId]:
                 "model_id": "m",
                 "applied_seq": 10,
                 "catalog_seq": 0,
-                "settings_hash": settings_hash(store.settings),
+                "settings_hash": training_settings_hash(store.settings),
                 "trained_at": NOW - HOUR_MS,
             }
             transaction.execute(models.insert().values(row))

@@ -49,21 +49,21 @@ def html_to_title(markup: str) -> str:
 def _tag_text_and_end(markup: str, tag_start: int) -> tuple[str, int]:
     """Return the text that the tag at `tag_start` becomes, and where the text continues."""
     if markup.startswith("<!--", tag_start):
-        return "", _end_of(markup, "-->", tag_start)
+        return "", _index_after(markup, "-->", tag_start)
     tag = _TAG.match(markup, tag_start)
     if tag is None:
         if markup[tag_start + 1 : tag_start + 2] in ("!", "?"):
-            return "", _end_of(markup, ">", tag_start)
+            return "", _index_after(markup, ">", tag_start)
         return "<", tag_start + 1
     name = tag.group(2).lower()
-    after = _end_of(markup, ">", tag_start)
+    after = _index_after(markup, ">", tag_start)
     if name in _HIDDEN_ELEMENTS and not tag.group(1):
         end = markup.find(f"</{name}", after)  # an unclosed element extends to the end
-        return "", _end_of(markup, ">", end) if end >= 0 else len(markup)
+        return "", _index_after(markup, ">", end) if end >= 0 else len(markup)
     return (_BREAK if name in _BREAKING else ""), after
 
 
-def _end_of(markup: str, end: str, start: int) -> int:
+def _index_after(markup: str, end: str, start: int) -> int:
     found = markup.find(end, start)
     return len(markup) if found < 0 else found + len(end)
 

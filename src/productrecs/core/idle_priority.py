@@ -32,16 +32,19 @@ def run_at_idle_priority(seconds: float) -> Iterator[None]:
     over = threading.Event()
     # Started first: a new thread inherits the class of the thread that starts it.
     watch = threading.Thread(
-        target=_leave_after, args=(thread, over, seconds), name="calm", daemon=True
+        target=_leave_idle_class_after,
+        args=(thread, over, seconds),
+        name="calm",
+        daemon=True,
     )
     watch.start()
-    _set(thread, os.SCHED_IDLE)
+    _set_scheduling_policy(thread, os.SCHED_IDLE)
     try:
         yield
     finally:
         over.set()
         watch.join()
-        _set(thread, os.SCHED_OTHER)
+        _set_scheduling_policy(thread, os.SCHED_OTHER)
 
 
 @memoized(RegisteredCache.CONSTANTS)
@@ -60,17 +63,17 @@ def _try_idle_class() -> bool:
     """Enter and leave the class in a thread, which ends if it cannot leave."""
     thread = threading.get_native_id()
     try:
-        _set(thread, os.SCHED_IDLE)
-        _set(thread, os.SCHED_OTHER)
+        _set_scheduling_policy(thread, os.SCHED_IDLE)
+        _set_scheduling_policy(thread, os.SCHED_OTHER)
     except OSError:
         return False
     return True
 
 
-def _leave_after(thread: int, over: threading.Event, seconds: float) -> None:
+def _leave_idle_class_after(thread: int, over: threading.Event, seconds: float) -> None:
     if not over.wait(seconds):
-        _set(thread, os.SCHED_OTHER)
+        _set_scheduling_policy(thread, os.SCHED_OTHER)
 
 
-def _set(thread: int, policy: int) -> None:
+def _set_scheduling_policy(thread: int, policy: int) -> None:
     os.sched_setscheduler(thread, policy, os.sched_param(0))

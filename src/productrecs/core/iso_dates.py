@@ -35,7 +35,7 @@ def normalise_date_or_datetime(text: str) -> str:
     except ValueError:
         pass
     try:
-        return _to_the_minute(datetime.fromisoformat(stripped)).isoformat()
+        return _utc_if_offset_has_seconds(datetime.fromisoformat(stripped)).isoformat()
     except (ValueError, OverflowError):
         message = (
             "write a date such as 2026-03-01, or a date and time such as 2026-03-01T09:00"
@@ -67,7 +67,7 @@ def window_end_ms(text: str, zone: tzinfo) -> int:
     return _midnight_ms(day + timedelta(days=1), zone) - 1
 
 
-def _to_the_minute(moment: datetime) -> datetime:
+def _utc_if_offset_has_seconds(moment: datetime) -> datetime:
     """Return `moment` in UTC if its offset has seconds, which feeds never intend."""
     offset = moment.utcoffset()
     return moment.astimezone(UTC) if offset and offset % timedelta(minutes=1) else moment

@@ -36,11 +36,6 @@ class Formats:
         prices = PriceFormat.of_store_language(settings)
         return cls(prices, settings.currency, settings.zone)
 
-    @classmethod
-    def of_pages(cls, settings: StoreSettings) -> Self:
-        """Return the formats of prices in the store's pages."""
-        return cls(PriceFormat.of_store_pages(settings), settings.currency, settings.zone)
-
     def number(self, value: float | None, places: int = 0) -> str:
         """Return a number with its thousands grouped."""
         return NOTHING if value is None else self.prices.format_number(value, places)

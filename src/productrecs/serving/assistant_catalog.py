@@ -177,7 +177,7 @@ class AssistantCatalog:
             MAX_RELATED,
             item_id=anchors[0] if has_one else None,
             basket=() if has_one else tuple(anchors),
-            filters=self._filters,
+            filters=self._filters_requiring_price,
         )
         picks = recommend(self.cached_store.state, request, (), self.now_ms)
         return self._shown_items_one_per_product(
@@ -257,7 +257,10 @@ class AssistantCatalog:
             truncate_query(call.words), _RERANKED if reranks else limit, collapse=True
         )
         listing = ResultsPageRequest(
-            request, self._filters, offset=0 if reranks else offset, counts=True
+            request,
+            self._filters_requiring_price,
+            offset=0 if reranks else offset,
+            counts=True,
         )
         page = results_page(searchable, listing, self.now_ms, self._trending)
         if not reranks:
@@ -440,7 +443,7 @@ class AssistantCatalog:
         return digits_after_point(self._currency) if is_known else None
 
     @cached_property
-    def _filters(self) -> Filters:
+    def _filters_requiring_price(self) -> Filters:
         """The call's filters; products without a price are always left out."""
         filters = self.call.wanted.to_catalog_filters(self._minor_digits)
         return replace(filters, prices=filters.prices or (PriceRange(0.0, float("inf")),))
@@ -451,7 +454,7 @@ class AssistantCatalog:
         searchable = self._searchable
         visible = searchable.visible(self.now_ms, in_stock=False)
         buyable = searchable.visible(self.now_ms, in_stock=True)
-        masks = filter_masks(searchable.catalog, self._filters, buyable)
+        masks = filter_masks(searchable.catalog, self._filters_requiring_price, buyable)
         for mask in masks.values():
             size = min(len(visible), len(mask))
             visible = visible[:size] & mask[:size]

@@ -130,14 +130,14 @@ class OpenStores:
         return len(self._open)
 
     @property
-    def refused_models(self) -> int:
+    def refused_models_count(self) -> int:
         """How many cached stores refused a newer model because it is damaged."""
         return sum(
             bool(cached_store.refused_model) for cached_store in list(self._open.values())
         )
 
     @property
-    def lacking_models(self) -> int:
+    def lacking_models_count(self) -> int:
         """How many cached stores have models that only another machine's folder holds."""
         return sum(cached_store.lacks_models for cached_store in list(self._open.values()))
 
@@ -322,7 +322,9 @@ def query_embedders(services: Services) -> QueryEmbedders:
     embedders: dict[str, QueryEmbedder] = {}
 
     def add(model: TextModel) -> QueryEmbedder:
-        added = QueryEmbedder(TextEmbedder(model), is_operators=not model.is_packaged)
+        added = QueryEmbedder(
+            TextEmbedder(model), is_of_operators_model=not model.is_packaged
+        )
         return embedders.setdefault(model.name, added)
 
     def load_embedder_of_model(name: str) -> QueryEmbedder | None:

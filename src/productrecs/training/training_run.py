@@ -91,7 +91,7 @@ def train_store(
             model_id=model_id,
             applied_seq=head.seq,
             catalog_seq=head.catalog_seq,
-            settings_hash=settings_hash(store.settings),
+            settings_hash=training_settings_hash(store.settings),
             trained_at=now_ms,
         )
         with deps.database.transaction() as transaction:
@@ -124,7 +124,7 @@ def _remove_models_if_store_deleted(
         raise StoreDeletedError(message) from error
 
 
-def settings_hash(settings: StoreSettings) -> str:
+def training_settings_hash(settings: StoreSettings) -> str:
     """Return a hash of the settings that training uses."""
     fields = [settings.trending_metric, settings.trending_days, settings.language]
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
@@ -243,5 +243,5 @@ def _needs_training(progress: TrainingProgress, accounts: AccountDirectory) -> b
     return (
         progress.applied_seq is None
         or progress.applied_seq < progress.seq
-        or progress.settings_hash != settings_hash(store.settings)
+        or progress.settings_hash != training_settings_hash(store.settings)
     )

@@ -149,7 +149,9 @@ class SearchIndexerLoop:
         """Return whether to stop, or the lease is lost; renew it otherwise."""
         if uploader is not None:
             uploader.renew_due_lease_or_stop()
-        return self._stopping.is_set() or (uploader is not None and uploader.is_over)
+        return self._stopping.is_set() or (
+            uploader is not None and uploader.must_stop_indexing
+        )
 
     def _load_encoders(self) -> dict[SemanticSpaceKind, TextEncoder]:
         """Return the text models to embed products with.

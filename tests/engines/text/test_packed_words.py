@@ -70,7 +70,7 @@ def test_starts_and_ends_are_those_of_all_words_compared(
     ][:limit]
     assert (text in packed) == (text in counts)
     assert all(word in packed for word in counts)
-    assert packed.counts() == counts
+    assert packed.product_counts_by_word() == counts
 
 
 @given(counts=COUNTS, start=WORDS)

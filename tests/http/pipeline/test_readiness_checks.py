@@ -37,10 +37,14 @@ class FakeOpenStores:
     """The open stores, as far as readiness asks."""
 
     def __init__(
-        self, *, is_current: bool = True, refused_models: int = 0, lacking_models: int = 0
+        self,
+        *,
+        is_current: bool = True,
+        refused_models_count: int = 0,
+        lacking_models_count: int = 0,
     ) -> None:
-        self.is_current, self.refused_models = is_current, refused_models
-        self.lacking_models = lacking_models
+        self.is_current, self.refused_models_count = is_current, refused_models_count
+        self.lacking_models_count = lacking_models_count
 
 
 class FakeContext:
@@ -72,7 +76,7 @@ def test_a_process_that_lacks_nothing_is_fit() -> None:
         ("process", {"draining": True}),
         ("process", {"write_client": FakeWriteClient(is_staffed=False)}),
         ("models", {"preloaded": False}),
-        ("models", {"stores": FakeOpenStores(lacking_models=2)}),
+        ("models", {"stores": FakeOpenStores(lacking_models_count=2)}),
         ("database", {"stores": FakeOpenStores(is_current=False)}),
         ("writes", {"write_client": FakeWriteClient(depth=5_001)}),
     ],
@@ -82,7 +86,7 @@ def test_what_keeps_requests_away_is_named(name: str, state: dict[str, Any]) -> 
 
 
 def test_a_damaged_model_is_mentioned_since_the_last_good_one_serves() -> None:
-    readiness = found(stores=FakeOpenStores(refused_models=2))
+    readiness = found(stores=FakeOpenStores(refused_models_count=2))
 
     assert not readiness.reasons
     assert "damaged models of 2 stores" in readiness.results_by_check()["models"]

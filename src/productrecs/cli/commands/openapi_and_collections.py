@@ -98,7 +98,7 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
         if where == "query"
         else []
     )
-    content_type, body, file = _example_body(
+    content_type, body, file = _body_type_text_and_file(
         operation.get("requestBody", {}).get("content", {})
     )
     return ExampleCall(
@@ -138,7 +138,9 @@ def _parameter_example(parameter: Mapping[str, Any]) -> str:
     return str(shown).lower() if isinstance(shown, bool) else str(shown)
 
 
-def _example_body(content: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+def _body_type_text_and_file(
+    content: Mapping[str, Any],
+) -> tuple[str | None, str | None, str | None]:
     """Return a body's media type, its text and its file; None for each missing one."""
     if "multipart/form-data" in content:
         form = content["multipart/form-data"]

@@ -103,7 +103,7 @@ def replace_lines(domain: str, file: TextIO, *, data: Path | None) -> None:
         with database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, store.store_id)
             missing = orders.replace(lines, services.clock())
-    _print_stored_lines(len(lines), missing)
+    _print_stored_and_missing_lines(len(lines), missing)
 
 
 @purchase_orders.command("remove")
@@ -122,7 +122,7 @@ def remove_lines(domain: str, numbers: tuple[int, ...], *, data: Path | None) ->
     click.echo(f"Removed {detail}.")
 
 
-def _print_stored_lines(lines: int, missing: list[str]) -> None:
+def _print_stored_and_missing_lines(lines: int, missing: list[str]) -> None:
     click.echo(f"Stored {lines - len(missing)} lines.")
     for product in missing:
         click.echo(f"not in the catalog: {product}")

@@ -67,7 +67,7 @@ def _installed_encoder_result(services: Services, path: Path) -> CheckResult:
     done = measure_encoder_progress(
         services.database, services.visual_model_folder, embedder
     )
-    if done.is_complete:
+    if done.serves_all_stores:
         return ok("pictures", f"{name} describes them")
     message = (
         f"{name} has described {done.described:,} of {done.pictures:,}, and serves "

@@ -174,7 +174,7 @@ class _SetGrower:
 
     def __init__(self, lines: Baskets, options: ItemSetOptions) -> None:
         self._options = options
-        self._counts = lines.counts
+        self._counts = lines.basket_counts_by_item
         self._n_orders = len(lines.ages_days)
         self._orders = SparseRows(
             csr_offsets(lines.baskets, self._n_orders),

@@ -42,12 +42,12 @@ class Baskets:
     n_items: int
 
     @property
-    def sizes(self) -> Ints:
+    def item_counts_by_basket(self) -> Ints:
         """Number of distinct items of each basket."""
         return np.bincount(self.baskets, minlength=len(self.ages_days))
 
     @property
-    def counts(self) -> Ints:
+    def basket_counts_by_item(self) -> Ints:
         """Number of baskets of each item."""
         return np.bincount(self.items, minlength=self.n_items)
 
@@ -153,7 +153,9 @@ def _splitmix64(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
     """Return each basket's weight in 0..1: lower for wholesale and old orders."""
-    size_weights = np.minimum(1.0, options.large_basket / np.maximum(lines.sizes, 1))
+    size_weights = np.minimum(
+        1.0, options.large_basket / np.maximum(lines.item_counts_by_basket, 1)
+    )
     weights: Floats = size_weights * 0.5 ** (lines.ages_days / options.half_life_days)
     return weights
 
@@ -164,7 +166,9 @@ def owner_blocks(lines: Baskets, block_pairs: int = _BLOCK_PAIRS) -> list[Ints]:
     A block has about `block_pairs` pair occurrences, or one owner's if they are more.
     """
     occurrences = np.bincount(
-        lines.items, weights=lines.sizes[lines.baskets], minlength=lines.n_items
+        lines.items,
+        weights=lines.item_counts_by_basket[lines.baskets],
+        minlength=lines.n_items,
     )
     blocks = np.cumsum(occurrences) // block_pairs
     borders = np.flatnonzero(np.diff(blocks)) + 1

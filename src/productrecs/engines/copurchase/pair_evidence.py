@@ -77,10 +77,10 @@ class PairGrader:
     ) -> None:
         """Count what chance would do. `categories` [n_items] are below 0 where unknown."""
         self._options = options
-        self._counts = lines.counts
+        self._counts = lines.basket_counts_by_item
         self._orders = len(lines.ages_days)
         self._sold = int((self._counts > 0).sum())
-        neighbours = (lines.sizes - 1.0)[lines.baskets]
+        neighbours = (lines.item_counts_by_basket - 1.0)[lines.baskets]
         self._neighbours = np.zeros(lines.n_items)
         np.add.at(self._neighbours, lines.items, neighbours)
         self._total = max(float(self._neighbours.sum()), 1.0)

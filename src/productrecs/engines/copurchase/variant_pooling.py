@@ -313,7 +313,7 @@ def _number_products(groups: Items) -> Ints:
 def _split_joint_variants(lines: Baskets, product: Ints) -> Ints:
     """Return each item's product number; variants often bought together are separate."""
     product_lines, line_counts = _product_baskets_and_item_counts(lines, product)
-    baskets = product_lines.counts
+    baskets = product_lines.basket_counts_by_item
     joint_baskets = np.bincount(
         product_lines.items[line_counts > 1], minlength=len(baskets)
     )

@@ -16,11 +16,11 @@ from productrecs.engines.text.index_schema import (
     EXACT,
     HEAD,
     TITLE,
-    has_head_nouns,
+    titles_end_with_head_noun,
     trailing_colour_words,
 )
 from productrecs.engines.text.query_interpreter import QueryInterpreter, QueryTerm
-from productrecs.engines.text.size_phrases import is_size_letter
+from productrecs.engines.text.size_phrases import is_size_letter_or_size_word
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.word_interpreter import (
     WEIGHTS,
@@ -300,12 +300,15 @@ def _indexes_without_colours_and_sizes(
     The head noun is neither: the last word of "blood orange" is a fruit.
     """
     code = interpreter.language.code
-    head = _head_noun_index(interpreter, terms) if has_head_nouns(code) else None
+    head = _head_noun_index(interpreter, terms) if titles_end_with_head_noun(code) else None
     colours = words_that_may_mean_colours(code)
     names = [
         index
         for index, term in enumerate(terms)
-        if not (is_size_letter(term.typed) or (term.typed in colours and index != head))
+        if not (
+            is_size_letter_or_size_word(term.typed)
+            or (term.typed in colours and index != head)
+        )
     ]
     return names or range(len(terms))
 

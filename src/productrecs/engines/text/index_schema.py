@@ -69,7 +69,7 @@ def head_nouns(title: str, language: str) -> list[str]:
     return heads
 
 
-def has_head_nouns(language: str) -> bool:
+def titles_end_with_head_noun(language: str) -> bool:
     """Return whether titles of a language end with their head noun."""
     return language in _LINKS
 

@@ -88,7 +88,7 @@ class PackedWords:
         found: int = _has_word(self._pointers, self._n_words, typed, len(typed) // 2)
         return found != 0
 
-    def counts(self) -> dict[str, int]:
+    def product_counts_by_word(self) -> dict[str, int]:
         """Return all words with the number of products, the most frequent first."""
         return {word.word: word.products for word in self._decode_words(range(len(self)))}
 

@@ -140,11 +140,15 @@ class QueryInterpreter:
         if any(term.is_known for term in terms):
             return terms
         opening = set(query.in_language(self.language).keywords).difference(wanted)
-        return self._read_terms(query) if any(map(self.reader.is_name, opening)) else terms
+        return (
+            self._read_terms(query)
+            if any(map(self.reader.is_in_titles_categories_or_codes, opening))
+            else terms
+        )
 
     def _term_of_activity(self, term: QueryTerm, activities: Sequence[str]) -> QueryTerm:
         """Return a person's term by the first activity that products are named by."""
-        for activity in filter(self.reader.is_name, activities):
+        for activity in filter(self.reader.is_in_titles_categories_or_codes, activities):
             readings = (self.reader.reading((activity,), 1.0),)
             return QueryTerm(term.typed, readings, is_known=True, is_translated=True)
         return term

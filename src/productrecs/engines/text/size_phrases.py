@@ -136,7 +136,7 @@ _SIZE_LIKE: Final = re.compile(
 _SIZE_LETTER: Final = re.compile(rf"{_SIZE_WORDS}|{_CLEAR_LETTERS}|[sml]")
 
 
-def is_size_letter(word: str) -> bool:
+def is_size_letter_or_size_word(word: str) -> bool:
     """Return whether a word is the size of clothes in letters, or a word for "size"."""
     return _SIZE_LETTER.fullmatch(word) is not None
 

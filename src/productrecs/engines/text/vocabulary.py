@@ -97,10 +97,10 @@ class Vocabulary:
         added = read_new_words(searcher, self._commits)
         older, newer = self._parts[:1], self._parts[1:]
         for part in newer:
-            added = part.counts() | added
+            added = part.product_counts_by_word() | added
         if not older or len(added) * _NEWER_SHARE > len(older[0]):
             for part in older:
-                added = part.counts() | added
+                added = part.product_counts_by_word() | added
             older = ()
         return Vocabulary((*older, PackedWords(added)), searcher.num_docs)
 

@@ -160,7 +160,7 @@ class WordInterpreter:
             return True
         return word.isalpha() and self.terms.frequency(word, self.stem(word)) > 0
 
-    def is_name(self, word: str) -> bool:
+    def is_in_titles_categories_or_codes(self, word: str) -> bool:
         """Return whether titles, categories or codes have a word, in any form."""
         return bool(self._title_or_category_count(word) or self.terms.code_count(word))
 
@@ -169,7 +169,7 @@ class WordInterpreter:
 
         A "veste" is a jacket, although its English stem is that of "vest".
         """
-        if not self.is_name(word):
+        if not self.is_in_titles_categories_or_codes(word):
             return False
         return self.vocabulary.has(word) or not product_words().is_foreign_name(
             (word,), self.language.code
@@ -203,7 +203,7 @@ class WordInterpreter:
                     [reading] if self._are_adjacent_in_a_title(reading.stems) else []
                 )
                 continue
-            is_name = self.is_name(name[0])
+            is_name = self.is_in_titles_categories_or_codes(name[0])
             readings += [reading] if is_name else []
             if self.language.code in COMPOUNDING:
                 compounds = compounds_ending_with(

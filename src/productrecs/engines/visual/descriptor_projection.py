@@ -103,7 +103,7 @@ class DescriptorProjection:
         projected = np.zeros((len(descriptors), 2 * _BASIS), dtype=np.float32)
         for start in range(0, len(descriptors), _CHUNK):
             halves = self._project_halves(descriptors[start : start + _CHUNK])
-            projected[start : start + _CHUNK] = _join_halves(*halves)
+            projected[start : start + _CHUNK] = _join_unit_halves(*halves)
         return projected
 
     def _project_halves(self, descriptors: Descriptors) -> tuple[Floats, Floats]:
@@ -112,7 +112,7 @@ class DescriptorProjection:
 
     def _vectors_of_chunk(self, descriptors: Descriptors) -> Floats:
         colour, shape = self._project_halves(descriptors)
-        joined = _join_halves(colour, shape)
+        joined = _join_unit_halves(colour, shape)
         kind = (joined - self.kind_mean) @ self.kind
         parts = (colour[:, :COLOUR], shape[:, :SHAPE], kind)
         weighted = [
@@ -140,7 +140,7 @@ def fit_descriptor_projection(
     centred = (sample - mean) * weights
     colour = principal_axes(centred[:, _IS_COLOUR], _BASIS, _WHITENING)
     shape = principal_axes(centred[:, ~_IS_COLOUR], _BASIS, _WHITENING)
-    projected = _join_halves(
+    projected = _join_unit_halves(
         centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape
     )
     spreads = scatter_of_sample(projected, rows, len(descriptors), groups)
@@ -273,7 +273,7 @@ def random_axes(length: int, count: int) -> Floats:
     return axes / np.float32(length**0.5)
 
 
-def _join_halves(colour: Floats, shape: Floats) -> Floats:
+def _join_unit_halves(colour: Floats, shape: Floats) -> Floats:
     return np.concatenate([unit_rows(colour), unit_rows(shape)], axis=1)
 
 

@@ -384,8 +384,8 @@ def fit_match_confidence(model: VisualModel) -> MatchConfidence:
     vectors, kinds = model.pictured.vectors, model.pictured.kinds
     if len(model) < 2:  # noqa: PLR2004 - a single picture has no neighbour
         return MatchConfidence(model.floor, 1.0, empty, empty)
-    searched_rows = _even_index(len(model), _MAX_SEARCHED)
-    sample = _even_index(len(searched_rows), _SAMPLE)
+    searched_rows = _evenly_spaced_indexes(len(model), _MAX_SEARCHED)
+    sample = _evenly_spaced_indexes(len(searched_rows), _SAMPLE)
     similarities = (
         np.asarray(vectors[searched_rows[sample]]) @ np.asarray(vectors[searched_rows]).T
     )
@@ -422,7 +422,7 @@ def _match_evidence(
     return evidence
 
 
-def _even_index(count: int, limit: int) -> npt.NDArray[np.intp]:
+def _evenly_spaced_indexes(count: int, limit: int) -> npt.NDArray[np.intp]:
     return np.linspace(0, count - 1, min(count, limit)).astype(np.intp)
 
 

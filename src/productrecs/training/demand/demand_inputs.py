@@ -181,7 +181,7 @@ def _read_inputs(
         days,
         [*holidays, *campaigns, *prices],
         mode,
-        repository.seq(),
+        repository.log_seq(),
         _highest_paid_prices(lines, numbers, days),
     )
 

@@ -86,7 +86,7 @@ class DemandRepository(StoreScopedRepository):
         """Lock the store against deletion; return whether it exists."""
         return lock_head(self._connection, self._store_id)
 
-    def seq(self) -> int:
+    def log_seq(self) -> int:
         """Return the sequence number of the store's log."""
         return log_seq(self._connection, self._store_id)
 

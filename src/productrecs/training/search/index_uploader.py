@@ -75,7 +75,7 @@ class IndexUploader:
         self._renewed_at = time.monotonic()
 
     @property
-    def is_over(self) -> bool:
+    def must_stop_indexing(self) -> bool:
         """Whether this process must not index any more."""
         return self._stopping.is_set()
 

@@ -117,13 +117,15 @@ class EmbeddedQuery(NamedTuple):
 class QueryEmbedder:
     """Embeddings of queries, cached; one in a process, safe to use from any thread."""
 
-    def __init__(self, embedder: TextEncoder, *, is_operators: bool = False) -> None:
+    def __init__(
+        self, embedder: TextEncoder, *, is_of_operators_model: bool = False
+    ) -> None:
         """Start with an empty cache.
 
         An operator's model may know other languages: no other model is asked beside it.
         """
         self.embedder = embedder
-        self.is_operators = is_operators
+        self.is_of_operators_model = is_of_operators_model
         self._queries: BoundedCache[str, EmbeddedQuery] = BoundedCache(
             RegisteredCache.QUERY_VECTORS
         )
@@ -183,9 +185,9 @@ class ServedSemanticSpace:
         return self._served is None
 
     @property
-    def is_operators(self) -> bool:
+    def is_of_operators_model(self) -> bool:
         """Whether it is of an operator's model."""
-        return self._served is not None and self._served[1].is_operators
+        return self._served is not None and self._served[1].is_of_operators_model
 
     def refresh(self) -> bool:
         """Read the space if it changed, with its model; return whether it did."""
@@ -212,7 +214,7 @@ class ServedSemanticSpace:
         try:
             query = queries.embed(text)
         except ModelFileError:
-            self._discard()
+            self._log_and_discard()
             return _NO_PRODUCTS
         if not query.vector.any():
             return _NO_PRODUCTS
@@ -225,7 +227,7 @@ class ServedSemanticSpace:
         try:
             return served[1].embedder.knows_every_word(word)
         except ModelFileError:
-            self._discard()
+            self._log_and_discard()
             return False
 
     def memory_bytes(self) -> int:
@@ -233,7 +235,7 @@ class ServedSemanticSpace:
         served = self._served
         return 0 if served is None else served[0].memory_bytes()
 
-    def _discard(self) -> None:
+    def _log_and_discard(self) -> None:
         _log.exception("text model unavailable")
         self._served = None
 
@@ -261,7 +263,7 @@ class ServedSemanticSpaces:
         similar = self._fuse_similar_in_meaning(query, hits)
         if (
             similar is None
-            and not self._meaning.is_operators
+            and not self._meaning.is_of_operators_model
             and may_be_in_another_language(hits)
         ):
             similar = self._fuse_similar_across_languages(query, hits)

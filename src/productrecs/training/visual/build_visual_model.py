@@ -198,7 +198,7 @@ def build_and_publish_visual_model(
         return None
     serving = _reusable_model(folder, progress, embedding)
     learned_seq = None
-    if serving is None or may_learn or _has_grown(serving, items):
+    if serving is None or may_learn or _has_grown_enough_to_relearn(serving, items):
         examples = _read_training_examples(database, store_id, items, embedding.name)
         space, teacher = embedding.fit(examples)
         facts: dict[str, Any] = {"learned_from": len(items), "taught_by": teacher}
@@ -304,7 +304,9 @@ def _record_learned(
             PictureRepository(transaction, store_id).record_learned(progress.seq)
 
 
-def _has_grown(serving: _ServingVisualModel, items: Sequence[DescribedItem]) -> bool:
+def _has_grown_enough_to_relearn(
+    serving: _ServingVisualModel, items: Sequence[DescribedItem]
+) -> bool:
     learned_from = int(serving.facts["learned_from"])
     factor = _GROWTH if learned_from < _SAMPLE else _GROWTH_LARGE
     return len(items) >= factor * max(learned_from, MIN_PICTURES // 4)

@@ -32,7 +32,7 @@ class EncoderProgress:
     descriptor_bytes: int  # of its descriptors in the database
 
     @property
-    def is_complete(self) -> bool:
+    def serves_all_stores(self) -> bool:
         """Whether it serves all stores."""
         return self.served_stores == self.stores
 

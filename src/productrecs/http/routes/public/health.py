@@ -70,7 +70,7 @@ def determine_readiness(
         reasons["process"] = "shutting down"
     elif not context.write_client.is_writer_available:
         reasons["process"] = "the writer process is not running yet"
-    if count := context.stores.lacking_models:
+    if count := context.stores.lacking_models_count:
         message = f"this data folder lacks the models of {counted(count, 'store')}"
         reasons["models"] = f"{message}: {SHARE_MODELS}"
     if not preloaded:
@@ -79,7 +79,7 @@ def determine_readiness(
         reasons["database"] = "the database cannot be read"
     if context.write_client.depth > _DEEP:
         reasons["writes"] = "too many writes are waiting"
-    if count := context.stores.refused_models:
+    if count := context.stores.refused_models_count:
         message = f"damaged models of {count} stores were rejected; the previous ones serve"
         warnings["models"] = message
     return Readiness(reasons, warnings)
