@@ -90,7 +90,7 @@ def measure(report: Report) -> None:
             hits["on"].append(chosen in _first(shop, names[item], end))
             shop.settings = StoreSettings(replace_sold_out=False)
             hits["setting off"].append(chosen in _first(shop, names[item], end))
-            eligible = shop.eligible(end, "product", "mix")
+            eligible = shop.eligible_items(end, "product", "mix")
             best = eligible.best_of_category(json.loads(rows[item][10])[0])
             hits["best of category"].append(chosen in best[:_FIRST])
             _sell(catalog, source, item, stock=None)

@@ -71,7 +71,7 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
         changed = catalog.changed_at(stored)
         numbers = [row.number for row in stored.values()]
         pictures = PictureRepository(connection, store_id).statuses(numbers)
-    eligible = visit.cached_store.state.eligible(visit.now_ms, PageType.PRODUCT)
+    eligible = visit.cached_store.state.eligible_items(visit.now_ms, PageType.PRODUCT)
     cover_by_item = _days_of_cover_and_stockout_day(visit, list(stored))
     rows = []
     for item_id in item_ids:

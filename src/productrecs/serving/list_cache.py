@@ -434,7 +434,7 @@ class ListFingerprint:
         state, request = self._state, self._request
         recipe = choose_recipe(effective_source(state, request), state.settings)
         page_type = PageType.CART if request.basket else PageType.PRODUCT
-        return state.eligible(self._now_ms, page_type, request.source), recipe
+        return state.eligible_items(self._now_ms, page_type, request.source), recipe
 
     def _cooldown_categories(self, numbers: Sequence[int | None]) -> frozenset[str]:
         """Return the categories on cooldown in a cart's list."""

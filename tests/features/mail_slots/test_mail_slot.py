@@ -10,7 +10,7 @@ from productrecs.features.mail_slots.mail_slot import (
     MailProduct,
     is_mail_proxy,
     refresh_mail_products,
-    user_id_or_empty,
+    usable_user_id_or_empty,
     with_mail_utm_parameters,
 )
 
@@ -40,7 +40,7 @@ def products(ids: str) -> list[MailProduct]:
 def test_an_id_counts_unless_it_is_a_tag_or_an_e_mail_address(
     sent: str, recipient: str
 ) -> None:
-    assert user_id_or_empty(sent) == recipient
+    assert usable_user_id_or_empty(sent) == recipient
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from productrecs.features.search.product_search import SearchRequest
 from productrecs.features.search.refinement_question import (
     MAX_ANSWERS,
-    choose_refinement,
+    choose_refinement_question,
     question_weights,
 )
 from productrecs.features.search.results_page import ResultsPageRequest, results_page
@@ -151,8 +151,8 @@ def test_what_shoppers_chose_for_the_query_decides_which_question_helps(
     catalog, found = make_store(tmp_path, items).catalog, np.arange(20, dtype=np.int64)
     all_red = dict.fromkeys(range(0, 20, 2), 1.0)
 
-    before = choose_refinement(catalog, found, {}, ())
-    after = choose_refinement(catalog, found, all_red, ())
+    before = choose_refinement_question(catalog, found, {}, ())
+    after = choose_refinement_question(catalog, found, all_red, ())
 
     assert (before and before.attribute) == "color"
     assert (after and after.attribute) == "material"
@@ -163,15 +163,15 @@ def test_categories_and_other_attributes_are_offered_too(store: SearchableStore)
     items = np.arange(24, dtype=np.int64)
     for item in range(24):
         catalog.attributes.put(item, (("Lined", (str(bool(item % 2)),)),))
-    assert choose_refinement(catalog, items, {}, ()) is None  # "true" says nothing
+    assert choose_refinement_question(catalog, items, {}, ()) is None  # "true" says nothing
 
     for item in range(24):
         catalog.attributes.put(item, (("Season", (f"Season {item % 3}",)),))
-    found = choose_refinement(catalog, items, {}, ())
+    found = choose_refinement_question(catalog, items, {}, ())
     assert found is not None
     assert (found.attribute, found.name) == ("attributes.Season", "Season")
     assert found.filter_of(found.answers[0]) == "attributes.Season:Season 0"
-    assert choose_refinement(catalog, items, {}, {"attributes.season"}) is None
+    assert choose_refinement_question(catalog, items, {}, {"attributes.season"}) is None
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_question_is_chosen_in_a_fraction_of_a_millisecond(tmp_path: Path) -> 
     began = time.process_time()
 
     for _ in range(100):
-        found = choose_refinement(catalog, items, {}, ())
+        found = choose_refinement_question(catalog, items, {}, ())
 
     assert time.process_time() - began < 0.3  # 3 ms each on a slow machine
     assert found is not None

@@ -101,7 +101,7 @@ def _propose_hotspots(
         or OWN
     )
     state = cached_store.state
-    visible = state.eligible(services.clock(), ListKind.PRODUCT).visible
+    visible = state.eligible_items(services.clock(), ListKind.PRODUCT).visible
     data = load_or_fetch_look_picture(editor, look, store.domain, settings.image_hosts)
     detectors = settings.image_detectors
     with SandboxedDecoder(BATCH_CPU_SECONDS, detectors, encoder.path) as viewer:

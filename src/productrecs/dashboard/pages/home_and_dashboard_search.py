@@ -33,7 +33,7 @@ from productrecs.features.privacy.shopper_export import (
     shopper_record_fields,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    recent_event_figures,
+    event_figures_of_24_hours,
 )
 from productrecs.features.search.insights.search_insights import count_searches
 from productrecs.features.search.product_search import truncate_query
@@ -66,7 +66,7 @@ def show_home(visit: Visit) -> Reply:
     searches = count_searches(visit.database, visit.store, days)
     health = {
         figure.definition.name: figure.value
-        for figure in recent_event_figures(visit.database, visit.store, visit.now_ms)
+        for figure in event_figures_of_24_hours(visit.database, visit.store, visit.now_ms)
     }
     by_day = with_max_rows(period.query_by("day"))
     sales = make_report(visit.services, visit.store, "attribution", by_day)

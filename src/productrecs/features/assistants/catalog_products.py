@@ -213,10 +213,10 @@ def _is_web_address(url: str | None) -> bool:
     return (url or "").lower().startswith(("https://", "http://"))
 
 
-def _labels_by_option(options: Mapping[str, Options]) -> dict[str, list[str]]:
+def _labels_by_option(options_by_variant: Mapping[str, Options]) -> dict[str, list[str]]:
     """Return the labels of each option, in the order of the variants."""
     labels: dict[str, list[str]] = {}
-    for own in options.values():
+    for own in options_by_variant.values():
         for name, label in own.items():
             if label not in labels.setdefault(name, []):
                 labels[name].append(label)

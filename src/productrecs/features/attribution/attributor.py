@@ -62,7 +62,7 @@ _CLICK: Final = int(EventKind.REC_CLICK)
 ReachSketches = dict[ReachKey, tuple[bytes, bytes]]
 
 
-def changed_reach_sketches(
+def updated_reach_sketches(
     repository: AttributionRepository,
     touchpoints: TouchpointColumns,
     codes: VisitorHashCache,
@@ -305,7 +305,7 @@ def _advance_index_and_compute_step(
         sums=_recompute_day_sums(repository, changed_days, outcomes, removed_facts),
         touchpoint_counts=_touchpoint_counts(touchpoints, days),
         look_counts=_look_item_counts(touchpoints, days),
-        reach_sketches=changed_reach_sketches(repository, touchpoints, index.codes, days),
+        reach_sketches=updated_reach_sketches(repository, touchpoints, index.codes, days),
         searches=updated_daily_search_clicks(
             repository, searches, index.codes, days, intents
         ),

@@ -201,7 +201,7 @@ def _split_quantities_at_budget(
     """
     left = {name: budgets.get(name, math.inf) for name in lines}
     bought = {name: [0] * len(own) for name, own in lines.items()}
-    for name, place, wanted in _parts_by_saved_sales(lines):
+    for name, place, wanted in _line_parts_by_saved_sales(lines):
         action = lines[name][place].action
         pack_cost = action.pack_size * (action.unit_cost or 0.0)
         money = min(budget, left[name])
@@ -228,7 +228,7 @@ def _with_quantity(line: OrderSheetLine, quantity: int) -> OrderSheetLine:
     return replace(line, quantity=quantity, over_budget=line.quantity - quantity)
 
 
-def _parts_by_saved_sales(
+def _line_parts_by_saved_sales(
     lines: Mapping[str, list[OrderSheetLine]],
 ) -> list[tuple[str, int, int]]:
     """Return parts of lines in the order in which money buys them.

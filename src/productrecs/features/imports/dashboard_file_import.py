@@ -31,8 +31,8 @@ from productrecs.features.imports.import_report import (
     first_error_cells,
     item_import_row_counts,
     missing_fields_text,
-    notes_for_merchant,
-    problem_for_merchant,
+    notes_without_commands,
+    problem_text_for_merchant,
     rejected_rows_csv,
 )
 from productrecs.features.imports.import_services import ImportServices
@@ -138,7 +138,9 @@ class DashboardFileImporter:
                 )
                 dry_run = dry_run_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
-                text = missing_fields_text(error, preview) or problem_for_merchant(error)
+                text = missing_fields_text(error, preview) or problem_text_for_merchant(
+                    error
+                )
                 return {**preview, "problem": text}
         counts, problem = dry_run["counts"], dict[str, str]()
         if not counts["rows"]:
@@ -211,7 +213,7 @@ class DashboardFileImporter:
             try:
                 result, report = import_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
-                raise RefusedFileError(problem_for_merchant(error)) from error
+                raise RefusedFileError(problem_text_for_merchant(error)) from error
             chosen = file_import.choices
             if chosen.format or chosen.time_format:
                 result["headings"] = headings_digest(source)
@@ -318,7 +320,7 @@ class DashboardFileImporter:
         ]
         return {
             "counts": item_import_row_counts(report),
-            "notes": notes_for_merchant(report.notes),
+            "notes": notes_without_commands(report.notes),
             "rows": sample_table(samples),
             "errors": first_error_cells(report.errors),
             "diff": report.diff,
@@ -347,7 +349,7 @@ class DashboardFileImporter:
         )
         return {
             "counts": item_import_row_counts(report),
-            "notes": notes_for_merchant(report.notes),
+            "notes": notes_without_commands(report.notes),
         }, report
 
 
@@ -395,15 +397,11 @@ def _two_step_progress(
 
 def _with_local_time(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
     """Return a line with its time in the store's time zone."""
-    time_text = line.get("timestamp")
-    return {
-        **line,
-        "timestamp": None if time_text is None else _local(str(time_text), zone),
-    }
-
-
-def _local(time_text: str, zone: tzinfo) -> str:
-    return f"{datetime.fromisoformat(time_text).astimezone(zone):%Y-%m-%d %H:%M}"
+    timestamp = line.get("timestamp")
+    if timestamp is not None:
+        moment = datetime.fromisoformat(str(timestamp)).astimezone(zone)
+        timestamp = f"{moment:%Y-%m-%d %H:%M}"
+    return {**line, "timestamp": timestamp}
 
 
 def _day(time_text: str, zone: tzinfo) -> str:

@@ -313,7 +313,7 @@ def missing_fields_text(error: ProductRecsError, preview: Mapping[str, Any]) -> 
     )
 
 
-def problem_for_merchant(error: ProductRecsError) -> str:
+def problem_text_for_merchant(error: ProductRecsError) -> str:
     """Return the problem of a file and the remedy, for a merchant."""
     translated = next(
         (MERCHANT_TEXTS[kind] for kind in MERCHANT_TEXTS if type(error) is kind), ""
@@ -327,7 +327,7 @@ def problem_for_merchant(error: ProductRecsError) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
-def notes_for_merchant(notes: Iterable[str]) -> list[str]:
+def notes_without_commands(notes: Iterable[str]) -> list[str]:
     """Return notes without command names, for a merchant."""
     texts = []
     for note in notes:

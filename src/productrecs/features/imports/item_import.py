@@ -241,11 +241,14 @@ class _ItemWriter:
             accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
             changed = [item for item in accepted if self._has_to_be_stored(item, stored)]
             first = {require_patch(item).item_id for item in chunk if not item.is_repeated}
-            patches = self._patches_to_store(changed, stored)
+            patches = [
+                self._patch_to_store(patch, stored.get(patch.item_id))
+                for patch in map(require_patch, changed)
+            ]
             pushed = self._upsert_with_undo_changes(log, patches, first)
             self.report.unchanged += len(accepted) - len(changed)
             self.report.updated -= len(accepted) - len(changed)
-            _count_chunk(self.report, pushed, chunk, accepted)
+            _add_chunk_to_report(self.report, pushed, chunk, accepted)
             if chunk:
                 self._store_progress(log)
 
@@ -283,15 +286,10 @@ class _ItemWriter:
             or known.item.with_patch(self._patch_to_store(patch, known)) != known.item
         )
 
-    def _patches_to_store(
-        self, changed: Sequence[ReadItem], stored: StoredItems
-    ) -> list[ItemPatch]:
-        patches = map(require_patch, changed)
-        return [self._patch_to_store(patch, stored.get(patch.item_id)) for patch in patches]
-
     def _patch_to_store(self, patch: ItemPatch, known: StoredItem | None) -> ItemPatch:
-        is_complete = self._options.is_complete and known is not None
-        return restoring_patch(patch, known.item) if known and is_complete else patch
+        if known is None or not self._options.is_complete:
+            return patch
+        return restoring_patch(patch, known.item)
 
     def _upsert_with_undo_changes(
         self, log: StoreLogTransaction, patches: Sequence[ItemPatch], first: Collection[str]
@@ -367,7 +365,7 @@ class _DryRunReporter:
             created += is_new
             self._add_sample(item, "create" if is_new else "update")
         pushed = PushResult(created, 0, size + len(self._created))
-        _count_chunk(self.report, pushed, chunk, accepted)
+        _add_chunk_to_report(self.report, pushed, chunk, accepted)
 
     def remove(self, missing: Sequence[StoredItem]) -> None:
         """Report the items that would be discontinued."""
@@ -386,7 +384,7 @@ def _is_hidden_and_unknown(item: ReadItem, stored: StoredItems) -> bool:
     return item.is_hidden and require_patch(item).item_id not in stored
 
 
-def _count_chunk(
+def _add_chunk_to_report(
     report: ItemImportReport,
     pushed: PushResult,
     chunk: Sequence[ReadItem],

@@ -130,7 +130,7 @@ class OrderImport:
             if line.ts_ms is not None:
                 times = {min((*times, line.ts_ms)), max((*times, line.ts_ms))}
             if len(report.would) < _MAX_SAMPLES:
-                report.would.append({"row": number, **_sample_row(line)})
+                report.would.append({"row": number, **_order_line_sample(line)})
         if times:
             report.first, report.last = iso(min(times)), iso(max(times))
         with self.services.database.reading() as connection:
@@ -168,7 +168,7 @@ class OrderImport:
             self.on_note(note)
 
 
-def _sample_row(line: OrderHistoryLine) -> dict[str, object]:
+def _order_line_sample(line: OrderHistoryLine) -> dict[str, object]:
     fields = line._asdict()
     ts_ms = fields.pop("ts_ms")
     fields["timestamp"] = None if ts_ms is None else iso(ts_ms)

@@ -98,7 +98,7 @@ class MailEngagement(NamedTuple):
         """Return None: each call counts."""
 
 
-def user_id_or_empty(user_id: str) -> str:
+def usable_user_id_or_empty(user_id: str) -> str:
     """Return the shopper's id; empty for a tag without value, and for an e-mail address."""
     is_usable = (
         len(user_id) <= _MAX_ID

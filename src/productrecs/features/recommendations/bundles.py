@@ -128,7 +128,7 @@ def propose_bundles(
     """
     catalog, sets = store.catalog, store.models.of(BUNDLE)
     catalog_size = len(catalog)
-    eligible = store.eligible(now_ms, "product")
+    eligible = store.eligible_items(now_ms, "product")
     buyable = catalog.visible(now_ms, hide_sold_out=True)
     contents = [bundle.content for bundle in stored]
     by_state = {

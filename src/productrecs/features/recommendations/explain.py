@@ -290,7 +290,7 @@ class _DecisionExplainer:
             "" if plan is None else plan.placement,
         )
         unfiltered = None if plan is None else plan._replace(filters=())
-        self._unfiltered = store.eligible(now_ms, page_type, ruled, plan=unfiltered)
+        self._unfiltered = store.eligible_items(now_ms, page_type, ruled, plan=unfiltered)
         self._explainers: dict[str, Explainer] = {}
 
     def explain_product(self, pick: Pick) -> ExplainedProduct:

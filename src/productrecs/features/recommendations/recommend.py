@@ -40,7 +40,7 @@ from productrecs.features.recommendations.request_context import (
 from productrecs.features.recommendations.reranking import (
     BACKFILL_SCORE,
     DiversityFilter,
-    diverse_backfill,
+    diversify_backfill,
     order_by_store_earnings,
     picks_within_limits,
     place_pins,
@@ -179,7 +179,7 @@ def _context_and_eligible_items(
         context = with_remembered_purchases(context, histories)
     if recipe.rebuys:
         context = with_purchases_due(store, context, histories, now_ms)
-    eligible = store.eligible(
+    eligible = store.eligible_items(
         now_ms, context.page_type, request.ruled_source, request.filters, request.plan
     )
     if recipe.has_cooldown and (
@@ -281,7 +281,7 @@ def _backfill_picks(call: StoreListRequest, picks: list[Pick], num: int) -> list
             )
         if recipe.is_varied:
             ignore_categories = engine is not EngineName.TRENDING
-            backfill = diverse_backfill(
+            backfill = diversify_backfill(
                 backfill, diversity, ignore_categories=ignore_categories
             )
         for item in backfill:

@@ -149,7 +149,7 @@ class DiversityFilter:
         )
 
 
-def diverse_backfill(
+def diversify_backfill(
     items: Iterator[int], diversity: DiversityFilter, *, ignore_categories: bool
 ) -> Iterator[int]:
     """Yield backfill items, diversified.

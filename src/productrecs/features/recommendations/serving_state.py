@@ -261,7 +261,7 @@ class StoreState:
         """Return the store's active rules; None without any."""
         return None if self.rules is None else self.rules.in_force
 
-    def eligible(
+    def eligible_items(
         self,
         now_ms: int,
         page_type: str,

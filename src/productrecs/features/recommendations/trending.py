@@ -29,7 +29,7 @@ def trending_list(
     and age. The store's rules boost, bury and pin. If the store sets a minimum price,
     cheaper products and products without a price are left out.
     """
-    eligible = store.eligible(now_ms, PLACE, filters=filters)
+    eligible = store.eligible_items(now_ms, PLACE, filters=filters)
     visible = _mask_above_min_price(store, eligible.visible)
     if excluded:
         visible = visible.copy()

@@ -182,7 +182,7 @@ def compute_purchase_histories(
     codes: dict[str, int] = {}
     days: dict[int, int] = {}
     lines = _concatenate_lines(
-        _order_line_columns(page, currency, zone, codes, days) for page in pages
+        _to_columns_and_extend_codes(page, currency, zone, codes, days) for page in pages
     )
     # Group the lines of an order, the earliest first.
     row = np.lexsort((lines.days, lines.orders, lines.persons))
@@ -237,7 +237,7 @@ def _sum_by_customer(
     )
 
 
-def _order_line_columns(
+def _to_columns_and_extend_codes(
     page: Sequence[Row],
     currency: str,
     zone: tzinfo,

@@ -277,17 +277,17 @@ def read_filters_and_find(
     )
     possible = possible_readings(context, query.query.text, query.query.words)
     for reading in possible[:-1]:
-        read = _resolve_reading(store, query, reading)
+        read = _apply_reading(store, query, reading)
         index_hits = find_with_filters(store, read, index_query(read), request.num)
         if index_hits.with_every_word or (
             index_hits.items and not reading.needs_every_word
         ):
             return read, index_hits
-    read = _resolve_reading(store, query, possible[-1])
+    read = _apply_reading(store, query, possible[-1])
     return read, find_with_filters(store, read, index_query(read), request.num)
 
 
-def _resolve_reading(
+def _apply_reading(
     store: SearchableStore, query: ResolvedQuery, reading: QueryReading
 ) -> ResolvedQuery:
     if not reading.filters:

@@ -62,7 +62,7 @@ class _CandidateQuestion(NamedTuple):
     keys: list[_Key]
 
 
-def choose_refinement(
+def choose_refinement_question(
     catalog: CatalogView,
     items: Items,
     chosen: Mapping[int, float],

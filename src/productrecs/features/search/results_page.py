@@ -37,7 +37,7 @@ from productrecs.features.search.product_search import (
 from productrecs.features.search.query_filters import FIELDS_OF_PRICES, QueryWordFilter
 from productrecs.features.search.refinement_question import (
     RefinementQuestion,
-    choose_refinement,
+    choose_refinement_question,
 )
 from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -335,7 +335,7 @@ def _choose_refinement_of_matches(
 ) -> RefinementQuestion | None:
     known = {*masks, *(word_filter.field.value for word_filter in query.filters)}
     items = matches.items[: matches.complete]
-    return choose_refinement(
+    return choose_refinement_question(
         store.catalog, items, query.click_boosts, known, store.question_weights
     )
 
@@ -379,7 +379,7 @@ def _page_hits(
     last_rank = (
         until + pages.candidate_limit + num
     )  # lowest rank that boosts may lift to the page
-    hits = _first_hits(store, query, page_results, groups, last_rank)
+    hits = _first_hits_per_group(store, query, page_results, groups, last_rank)
     if query.has_words or query.filters:
         exact = int(
             groups.mask_first_of_each_group(page_results.items[: page_results.exact]).sum()
@@ -388,7 +388,7 @@ def _page_hits(
     return collapse_variants(groups, put_pinned_first(pins, hits))[offset : offset + num]
 
 
-def _first_hits(
+def _first_hits_per_group(
     store: SearchableStore,
     query: ResolvedQuery,
     results: _MatchedItems,

@@ -10,7 +10,7 @@ import pytest
 from productrecs.features.imports.feeds.xml_feed import (
     BrokenFeedError,
     NotAFeedError,
-    read_feed_items,
+    read_xml_feed_items,
 )
 from tests.features.imports.feeds.reads import read, refused, taken
 
@@ -25,7 +25,7 @@ def rss(*items: str, before: str = "") -> str:
 
 def fed(content: str | bytes) -> list[object]:
     data = content.encode() if isinstance(content, str) else content
-    return list(read_feed_items(io.BytesIO(data), lambda _bytes: None))
+    return list(read_xml_feed_items(io.BytesIO(data), lambda _bytes: None))
 
 
 class Endless(io.RawIOBase):
@@ -97,7 +97,7 @@ def test_a_tag_without_an_end_is_given_up(head: bytes) -> None:
     file = Endless(b"<rss>" + head, b"a" * 65_536, 1 << 30)
 
     with pytest.raises(BrokenFeedError, match=r"4 MiB|well-formed"):
-        list(read_feed_items(file, lambda _bytes: None))  # type: ignore[arg-type]  # reads alike
+        list(read_xml_feed_items(file, lambda _bytes: None))  # type: ignore[arg-type]  # reads alike
 
     assert file.given < 16 << 20
 
@@ -115,7 +115,7 @@ def counted(file: Endless) -> int:
     """Return how many items came before the feed broke off."""
     count = 0
     try:
-        for _ in read_feed_items(file, lambda _bytes: None):  # type: ignore[arg-type]
+        for _ in read_xml_feed_items(file, lambda _bytes: None):  # type: ignore[arg-type]
             count += 1
     except BrokenFeedError:
         return count
@@ -137,7 +137,7 @@ def test_a_long_feed_is_read_in_bounded_memory() -> None:
 
 def test_what_came_before_a_break_is_read() -> None:
     content = rss(ITEM.format("a"), "</oops>").encode()
-    items = read_feed_items(io.BytesIO(content), lambda _bytes: None)
+    items = read_xml_feed_items(io.BytesIO(content), lambda _bytes: None)
 
     assert next(items) == (1, {"g:id": "a", "g:price": "9 EUR"})
     with pytest.raises(BrokenFeedError, match="line 1"):

@@ -241,7 +241,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
 def _has_visible_product(visit: Visit, content: LookContent) -> bool:
     """Return whether shoppers would see one of the look's products now."""
     state = visit.cached_store.state
-    visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    visible = state.eligible_items(visit.now_ms, ListKind.PRODUCT).visible
     numbers = [state.catalog.number(hotspot.item_id) for hotspot in content.hotspots]
     return any(
         number is not None and number < len(visible) and bool(visible[number])
@@ -350,7 +350,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     """
     cached_store, settings = visit.cached_store, visit.services.settings
     state, stored_hotspots = cached_store.state, look.content.hotspots
-    visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
+    visible = state.eligible_items(visit.now_ms, ListKind.PRODUCT).visible
     trusted = settings.image_hosts
     data = load_or_fetch_look_picture(
         look_editor_of(visit), look, visit.store.domain, trusted

@@ -270,7 +270,7 @@ def _widget_script_paths(visit: Visit) -> list[str]:
 
 def _sample_cards(visit: Visit) -> list[dict[str, Any]]:
     """Return some products that the shop may show as cards, those with a picture first."""
-    eligible = visit.cached_store.state.eligible(visit.now_ms, PageType.PRODUCT)
+    eligible = visit.cached_store.state.eligible_items(visit.now_ms, PageType.PRODUCT)
     with visit.database.reading() as connection:
         page = CatalogRepository(connection, visit.store.store_id).page(-1, _READ_LIMIT)
     shown = (row.item for row in page if eligible.may_show(row.number))

@@ -256,7 +256,7 @@ _ITEM_NAMES: Final = {
 }
 
 
-def _names_by_field(
+def _accepted_names_by_field(
     names: Mapping[str, str], fields: Sequence[str]
 ) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType(
@@ -269,12 +269,12 @@ def _names_by_field(
 
 def order_column_names(fields: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the accepted names of each field of an order line, ours first."""
-    return _names_by_field(_ORDER_NAMES, fields)
+    return _accepted_names_by_field(_ORDER_NAMES, fields)
 
 
 def item_column_names(fields: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the accepted names of each field of an item, ours first."""
-    return _names_by_field(_ITEM_NAMES, fields)
+    return _accepted_names_by_field(_ITEM_NAMES, fields)
 
 
 ORDER_FIELDS: Final = (

@@ -18,8 +18,8 @@ from productrecs.features.imports.feeds.product_grouping import (
 from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
     ParsedPrice,
+    attribute_values_by_name,
     category_levels,
-    collect_attributes,
     parse_gtin,
     parse_price,
     parse_stock,
@@ -96,7 +96,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> Fe
         item_id=item_id,
         fields=_item_fields(cells),
         variant=_offered_variant(cells, reading),
-        attributes=collect_attributes(
+        attributes=attribute_values_by_name(
             ((name.capitalize(), cells.get(name, "")) for name in _ATTRIBUTES), "/"
         ),
     )

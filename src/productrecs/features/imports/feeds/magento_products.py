@@ -18,8 +18,8 @@ from productrecs.features.imports.feeds.product_grouping import (
 )
 from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
+    attribute_values_by_name,
     category_levels,
-    collect_attributes,
     parse_gtin,
     parse_price,
     parse_stock,
@@ -142,7 +142,7 @@ def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
         for name, value in _ATTRIBUTE.findall(cells.get("attributes", ""))
         if value.strip().lower() not in _YES_NO_VALUES
     )
-    return collect_attributes(attributes, "|")
+    return attribute_values_by_name(attributes, "|")
 
 
 def _item_fields(

@@ -35,7 +35,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     merge_offers_by_product,
 )
 from productrecs.features.imports.feeds.value_parsing import InvalidOfferError
-from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed_items
+from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_xml_feed_items
 
 Cells: TypeAlias = Mapping[str, str]
 OnBytes: TypeAlias = Callable[[int], None]
@@ -231,7 +231,7 @@ def _read_xml_rows(
         for column, synonyms in google_merchant_products.LAYOUT.columns.items()
     }
     known_columns = {name for synonyms in names.values() for name in synonyms}
-    for number, item in read_feed_items(file, on_bytes):
+    for number, item in read_xml_feed_items(file, on_bytes):
         if item is None:
             message = f"it is longer than {MAX_ITEM_BYTES} characters"
             yield number, RejectedRow(number, message)

@@ -148,7 +148,7 @@ class FeedProduct:
         is the sum over all variants, if the stock of every available one is tracked.
         """
         fields: dict[str, object] = {
-            **attribute_fields(self.attributes),
+            **attributes_to_item_fields(self.attributes),
             **self._other_fields,
             **self._main_fields,
         }
@@ -216,7 +216,7 @@ def _common_beginning(title: str, other: str) -> str:
 _SHORT_HOUR: Final = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d):")
 
 
-def attribute_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, object]:
+def attributes_to_item_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, object]:
     """Return attributes, by the names that shops give them, as the fields of an item."""
     fields: dict[str, object] = {}
     other_attributes: dict[str, list[str]] = {}

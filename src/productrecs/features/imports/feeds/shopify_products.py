@@ -15,8 +15,8 @@ from productrecs.features.imports.feeds.product_grouping import (
 )
 from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
+    attribute_values_by_name,
     category_levels,
-    collect_attributes,
     parse_gtin,
     parse_price,
     parse_stock,
@@ -112,13 +112,11 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> Fe
         is_hidden=_is_hidden(cells),
         fields=fields,
         variant=_offered_variant(cells, reading),
-        attributes=_note_options_and_collect_attributes(
-            cells, reading, is_main=bool(title)
-        ),
+        attributes=_note_options_and_attribute_values(cells, reading, is_main=bool(title)),
     )
 
 
-def _note_options_and_collect_attributes(
+def _note_options_and_attribute_values(
     cells: Mapping[str, str], reading: FeedReadState, *, is_main: bool
 ) -> dict[str, list[str]]:
     """Return the vendor, the colour and the options by which variants differ.
@@ -135,7 +133,7 @@ def _note_options_and_collect_attributes(
         value = cells.get(option, "").strip()
         if value and value != _NO_OPTION:
             attributes.append((reading.option_names.get(option, option), value))
-    return collect_attributes(attributes, ";")
+    return attribute_values_by_name(attributes, ";")
 
 
 def _offered_variant(

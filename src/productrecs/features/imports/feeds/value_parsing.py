@@ -68,7 +68,7 @@ def parse_price(text: str, separator: str) -> ParsedPrice | None:
     return ParsedPrice(float(numeral), currency.group() if currency else None)
 
 
-def collect_attributes(
+def attribute_values_by_name(
     pairs: Iterable[tuple[str, str]], value_separator: str = ","
 ) -> dict[str, list[str]]:
     """Return the values of each attribute by name, from pairs of a name and its values."""

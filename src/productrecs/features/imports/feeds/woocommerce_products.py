@@ -25,8 +25,8 @@ from productrecs.features.imports.feeds.product_grouping import (
 from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
     ParsedPrice,
+    attribute_values_by_name,
     category_levels,
-    collect_attributes,
     parse_gtin,
     parse_price,
     parse_stock,
@@ -387,7 +387,7 @@ def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
         for number in range(1, MAX_ATTRIBUTES + 1)
         if f"attribute{number}" in cells
     )
-    return collect_attributes(attributes)
+    return attribute_values_by_name(attributes)
 
 
 def names_products(columns: Container[str]) -> bool:

@@ -28,7 +28,7 @@ class NotAFeedError(ProductRecsError):
     """The XML has no items, so it is not a product feed."""
 
 
-def read_feed_items(
+def read_xml_feed_items(
     file: BinaryIO, on_bytes: Callable[[int], None]
 ) -> Iterator[tuple[int, Mapping[str, str] | None]]:
     """Yield each item with its number (from 1): the first text under each of its names.

@@ -236,9 +236,9 @@ class AttributionReportRepository(StoreScopedRepository):
             .group_by(outcome.look, outcome.item)
         )
         sums_by_spot: dict[LookSpot, LookSpotSums] = {}
-        for key, (shown, clicked) in self._with_item_ids(seen):
+        for key, (shown, clicked) in self._read_sums_by_item_id(seen):
             sums_by_spot[key] = LookSpotSums(int(shown), int(clicked))
-        for key, (carts, sales, revenue, after_click) in self._with_item_ids(sold):
+        for key, (carts, sales, revenue, after_click) in self._read_sums_by_item_id(sold):
             sums = sums_by_spot.get(key, LookSpotSums())
             sums_by_spot[key] = sums._replace(
                 carts=int(carts),
@@ -248,7 +248,7 @@ class AttributionReportRepository(StoreScopedRepository):
             )
         return sums_by_spot
 
-    def _with_item_ids(
+    def _read_sums_by_item_id(
         self, sums: sa.Select[Any]
     ) -> Iterator[tuple[LookSpot, Sequence[Any]]]:
         """Yield sums of looks and item numbers by the item's id instead."""

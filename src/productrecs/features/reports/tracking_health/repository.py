@@ -71,7 +71,9 @@ def count_refused_identities_and_delete_old(
 class TrackingHealthRepository(StoreScopedRepository):
     """One store's counts, inside one transaction; only reads."""
 
-    def event_counts_by_hour(self, first: int, last: int) -> dict[tuple[int, int], int]:
+    def event_counts_by_hour_and_kind(
+        self, first: int, last: int
+    ) -> dict[tuple[int, int], int]:
         """Return live events by hour (of UTC, since 1970) and kind, both ends included."""
         query = sa.select(event_hours.c.hour, event_hours.c.kind, event_hours.c.count)
         query = query.where(
@@ -189,7 +191,7 @@ class TrackingIssueRepository(StoreScopedRepository):
         """Return whether the newest live events hold a view of a product of the catalog."""
         return self._newest_events.has_product_view(self._since())
 
-    def uncounted_records(self) -> UncountedRecordCounts:
+    def uncounted_record_counts(self) -> UncountedRecordCounts:
         """Return how many of the newest live records anybody may have invented."""
         since = self._since()
         seen, crowded = self._newest_events.total_and_excess_counts(since)

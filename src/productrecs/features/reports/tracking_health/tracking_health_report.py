@@ -52,7 +52,7 @@ def recent_tracking_health_report(
     with database.reading() as connection:
         repository = TrackingHealthRepository(connection, store.store_id)
         first_compared = last_hour - _WEEK_HOURS - _DAY_HOURS
-        counts = repository.event_counts_by_hour(first_compared, last_hour)
+        counts = repository.event_counts_by_hour_and_kind(first_compared, last_hour)
         orders, lines = repository.order_and_line_counts(
             yesterday, today.date().isoformat()
         )
@@ -101,20 +101,22 @@ def recent_tracking_health_report(
     )
 
 
-def recent_event_figures(
+def event_figures_of_24_hours(
     database: Database, store: Store, now_ms: int
 ) -> tuple[Figure, ...]:
     """Return the report's first figures: live events of 24 hours and of the week before."""
     last = now_ms // HOUR_MS
     with database.reading() as connection:
         repository = TrackingHealthRepository(connection, store.store_id)
-        counts = repository.event_counts_by_hour(last - _WEEK_HOURS - _DAY_HOURS, last)
+        counts = repository.event_counts_by_hour_and_kind(
+            last - _WEEK_HOURS - _DAY_HOURS, last
+        )
     return tuple(_event_flow_figures(counts, last))
 
 
 def events_in_24_hours(database: Database, store: Store, now_ms: int) -> int:
     """Return the number of live events of this hour and the 23 before."""
-    (day, *_) = recent_event_figures(database, store, now_ms)
+    (day, *_) = event_figures_of_24_hours(database, store, now_ms)
     return int(day.value or 0)
 
 

@@ -71,7 +71,7 @@ def find_tracking_issues(
             repository.other_shopper_ids_with_impressions(buyer) for buyer in unmatched
         ]
         times, products = repository.event_times(), repository.unknown_products()
-        shares = repository.uncounted_records()
+        shares = repository.uncounted_record_counts()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.most_frequent_failure_reason()
         refused = dict(health.refused_identity_counts(now_ms - DAY_MS))

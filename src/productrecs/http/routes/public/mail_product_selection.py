@@ -23,7 +23,7 @@ from productrecs.features.mail_slots.mail_slot import (
     is_mail_proxy,
     is_slot_signature_valid,
     refresh_mail_products,
-    user_id_or_empty,
+    usable_user_id_or_empty,
 )
 from productrecs.features.mail_slots.opened_mails.repository import (
     read_day_and_mail_products,
@@ -148,7 +148,7 @@ async def _parse_mail_query(
     identity: IdentityQuery = "",
 ) -> MailSlotQuery:
     """Return what the parameters of an address mean."""
-    recipient = user_id_or_empty(user_id)
+    recipient = usable_user_id_or_empty(user_id)
     anchors = split_item_ids(item_ids)[:MAX_ANCHORS]
     return MailSlotQuery(slot, signature, recipient, identity, campaign, anchors, position)
 
@@ -181,7 +181,7 @@ class MailSlotRequest(NamedTuple):
         state = self.cached_store.state
         catalog = state.catalog
         buyable = catalog.visible(self.now_ms, hide_sold_out=True)
-        eligible = state.eligible(self.now_ms, PageType.NO_CONTEXT)
+        eligible = state.eligible_items(self.now_ms, PageType.NO_CONTEXT)
 
         def may_show_item(item_id: str) -> bool:
             number = catalog.number(item_id)

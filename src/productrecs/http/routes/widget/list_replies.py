@@ -235,7 +235,7 @@ def _anchor_number_to_show(
         return None
     item_number = state.catalog.number(list_request.item_id or "")
     page_type = PageType.CART if list_request.basket else PageType.PRODUCT
-    eligible = state.eligible(now_ms, page_type, list_request.source)
+    eligible = state.eligible_items(now_ms, page_type, list_request.source)
     if item_number is None or not eligible.may_show(item_number):
         return None
     return item_number

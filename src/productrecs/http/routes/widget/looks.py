@@ -171,7 +171,7 @@ def _hotspot_fields_with_product(
     state = cached_store.state
     item_number = state.catalog.number(hotspot.item_id)
     card: bytes | None = None
-    if item_number is not None and state.eligible(now_ms, ListKind.PRODUCT).may_show(
+    if item_number is not None and state.eligible_items(now_ms, ListKind.PRODUCT).may_show(
         item_number
     ):
         card = state.catalog.cards[item_number]

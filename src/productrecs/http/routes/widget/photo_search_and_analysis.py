@@ -169,7 +169,7 @@ def _photo_analysis_body(
     photo = parse_photo_data(parse_json(body))
     try:
         state = cached_store.state
-        visible = state.eligible(context.clock(), ListKind.PRODUCT).visible
+        visible = state.eligible_items(context.clock(), ListKind.PRODUCT).visible
         spots = find_spots_in_picture(
             photo, photo_client.search_in(cached_store.pictures), state.catalog, visible
         )
