@@ -123,14 +123,16 @@ def load_store(
     reader = services.database.raw_reader()
     try:
         versions = view_versions_by_store(reader, [store.store_id]).get(store.store_id)
-        services.snapshots.wait_until_ready(_serving_snapshots(store.store_id, versions))
+        services.snapshots.wait_until_ready(
+            _serving_snapshot_names(store.store_id, versions)
+        )
         refresh_changed_views(services, store.store_id, cached_store, reader, versions)
     finally:
         reader.close()
     return cached_store
 
 
-def _serving_snapshots(
+def _serving_snapshot_names(
     store_id: StoreId, versions: ViewVersions | None
 ) -> list[SnapshotName]:
     if versions is None:
@@ -185,7 +187,7 @@ def refresh_changed_views(
     )
     _refresh_earnings(cached_store, store_id, reader)
     _open_pictures_or_request_build(services, store_id, cached_store, versions.visual_id)
-    snapshots = _serving_snapshots(store_id, versions)
+    snapshots = _serving_snapshot_names(store_id, versions)
     are_ready = all(map(services.snapshots.is_ready_or_request_fetch, snapshots))
     cached_store.lacks_models = not cached_store.state.models.model_id and any(
         map(services.snapshots.is_only_on_other_machine, snapshots)

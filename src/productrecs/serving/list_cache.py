@@ -251,7 +251,7 @@ class ListCache:
 
         `now` is in seconds on a scale that only grows.
         """
-        current = self._switch_to(inputs)
+        current = self._keep_or_switch_inputs(inputs)
         entry = self._lists.get(key)
         if entry is None:
             self._refresh_budget.take(now)
@@ -277,7 +277,7 @@ class ListCache:
             self._evict(key)
             return None
         body = write(picks)
-        self._store_body(key, entry, body, current)
+        self._store_body_and_evict(key, entry, body, current)
         return body
 
     def put(
@@ -311,7 +311,7 @@ class ListCache:
             now,
         )
         self._lists_size += len(packed) + _ENTRY_OVERHEAD_BYTES
-        self._store_body(key, entry, body, self._inputs)
+        self._store_body_and_evict(key, entry, body, self._inputs)
         while self._lists_size > self._limit:
             oldest_key = next(iter(self._lists))
             if self._lists[oldest_key].has_used_list:
@@ -331,7 +331,7 @@ class ListCache:
             entry.stale_since = now
         return now - entry.stale_since >= REFRESH_WITHIN_SECONDS
 
-    def _store_body(
+    def _store_body_and_evict(
         self, key: Hashable, entry: _CachedList, body: bytes, inputs: CachedListInputs
     ) -> None:
         self._evict_body(key)
@@ -346,7 +346,7 @@ class ListCache:
             else:
                 self._evict_body(oldest_key)
 
-    def _switch_to(self, inputs: CachedListInputs) -> CachedListInputs:
+    def _keep_or_switch_inputs(self, inputs: CachedListInputs) -> CachedListInputs:
         previous = self._inputs
         if previous is not None and inputs.is_same(previous):
             return previous

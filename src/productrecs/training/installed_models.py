@@ -96,7 +96,7 @@ class ModelSource:
         try:
             return [
                 OfferedModel(*(str(entry[key]) for key in ("name", "licence", "about")))
-                for entry in json.loads(self._read(_OFFERS))["models"]
+                for entry in json.loads(self._read_small_file(_OFFERS))["models"]
             ]
         except (ValueError, KeyError, TypeError) as error:
             message = f"{self.place}/{_OFFERS} is invalid: {error!r}"
@@ -120,7 +120,7 @@ class ModelSource:
         Raises:
             ModelSourceError: when one cannot be read.
         """
-        sidecar = self._read(f"{name}/{_SIDECAR}")
+        sidecar = self._read_small_file(f"{name}/{_SIDECAR}")
         (folder / _SIDECAR).write_bytes(sidecar)
         files = [_MODEL]
         if (tokenizer := _tokenizer_file_name(sidecar)) is not None:
@@ -128,7 +128,7 @@ class ModelSource:
         for file in files:
             self._copy(f"{name}/{file}", folder / file)
 
-    def _read(self, path: str) -> bytes:
+    def _read_small_file(self, path: str) -> bytes:
         try:
             with self._open(path) as file:
                 content: bytes = file.read(_MAX_JSON_BYTES + 1)

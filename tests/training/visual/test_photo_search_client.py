@@ -113,10 +113,10 @@ def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
     assert len(alike.items) == 5
     assert VISIBLE[alike.items].all()
     theirs = there.similar_items_by_region(PHOTO, 3, VISIBLE)
-    assert len(theirs.places) == len(around.places) > 1
-    for one, other in zip(theirs.places, around.places, strict=True):
+    assert len(theirs.regions) == len(around.regions) > 1
+    for one, other in zip(theirs.regions, around.regions, strict=True):
         assert one[:3] == other[:3]
-        assert _is_same(one.alike, other.alike)
+        assert _is_same(one.similar, other.similar)
     for one_value, other_value in zip(
         (theirs.confidence.evidence_of(0.4, 0.6), theirs.confidence.chance_of(0.5)),
         (around.confidence.evidence_of(0.4, 0.6), around.confidence.chance_of(0.5)),
@@ -137,7 +137,7 @@ def test_detectors_reach_the_process_that_reads_photos(
     for detectors in ([objects], [objects, body]):
         with contextlib.closing(PhotoWorkerClient(detectors)) as client:
             there = client.search_in(pictures)
-            places = there.similar_items_by_region(encoded(photo), 1, VISIBLE).places
+            places = there.similar_items_by_region(encoded(photo), 1, VISIBLE).regions
             found.append(({place.label for place in places}, places[0].is_garment))
 
     assert found == [({"", "Chair"}, False), ({""}, True)]
@@ -165,7 +165,7 @@ def test_a_store_without_pictures_has_nothing_alike(
     there = lookout.search_in(ServedVisualModel(tmp_path, StoreId("bare")))
 
     assert len(there.similar_items(PHOTO, 3, VISIBLE).ranked.items) == 0
-    assert there.similar_items_by_region(PHOTO, 3, VISIBLE).places == []
+    assert there.similar_items_by_region(PHOTO, 3, VISIBLE).regions == []
 
 
 def test_another_starts_where_one_was_killed(pictures: ServedVisualModel) -> None:
@@ -422,7 +422,7 @@ def test_a_detected_thing_is_compared_as_in_a_scene(
     ]
     with _Seen(PhotoDescriptors(seen, seen, seen), regions) as viewer:
         matcher = PhotoMatcher(viewer, pictures, embedding)
-        places = matcher.similar_items_by_region(b"photo", 3, everything).places
+        places = matcher.similar_items_by_region(b"photo", 3, everything).regions
 
-    assert [place.alike.items[0] for place in places] == [len(KINDS) - 1, 0, 0]
+    assert [place.similar.items[0] for place in places] == [len(KINDS) - 1, 0, 0]
     assert [place.similarity for place in places] == pytest.approx([1, 1, 1], abs=0.01)

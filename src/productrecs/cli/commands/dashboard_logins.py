@@ -119,7 +119,7 @@ def print_registration_link(
     with open_services_as_owner(data) as services:
         now_ms = services.system_clock()
         token = create_registration_invitation(services.database, email, now_ms)
-        link = _absolute_link(services, base_url, f"{_REGISTER}{token}")
+        link = _absolute_link_noting_assumption(services, base_url, f"{_REGISTER}{token}")
     click.echo(link)
 
 
@@ -147,7 +147,9 @@ def create_password_link(
 ) -> str:
     """Return a link at which the user chooses a password, once, within 30 minutes."""
     token = create_reset_token(services.database, user, services.system_clock())
-    return _absolute_link(services, base_url, f"/dashboard/reset?token={token}")
+    return _absolute_link_noting_assumption(
+        services, base_url, f"/dashboard/reset?token={token}"
+    )
 
 
 def create_owner_link(
@@ -159,7 +161,9 @@ def create_owner_link(
     """
     now_ms = services.system_clock()
     token = create_owner_invitation(services.database, store.store_id, email, now_ms)
-    return _absolute_link(services, base_url, f"/dashboard/invitation?token={token}")
+    return _absolute_link_noting_assumption(
+        services, base_url, f"/dashboard/invitation?token={token}"
+    )
 
 
 class LoginRow(TypedDict):
@@ -190,7 +194,9 @@ def _login_rows(services: Services) -> list[LoginRow]:
     return sorted(rows.values(), key=lambda row: row["email"] or "")
 
 
-def _absolute_link(services: Services, base_url: str | None, path: str) -> str:
+def _absolute_link_noting_assumption(
+    services: Services, base_url: str | None, path: str
+) -> str:
     settings = services.settings
     base = base_url or settings.base_url
     if not base:

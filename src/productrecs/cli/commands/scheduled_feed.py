@@ -41,7 +41,7 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
     Example: productrecs feed show shop.example.com
     """
     with open_store(data, domain) as (services, store):
-        facts = _describe_feed(services, store)
+        facts = _feed_fields(services, store)
     if as_json:
         print_json(facts)
         return
@@ -183,7 +183,7 @@ def _feed_editor(services: Services, store: Store) -> ScheduledFeedEditor:
     )
 
 
-def _describe_feed(services: Services, store: Store) -> dict[str, Any]:
+def _feed_fields(services: Services, store: Store) -> dict[str, Any]:
     found, last = _feed_editor(services, store).find_with_last_import()
     if found is None:
         message = f"{store.domain} has no scheduled feed: productrecs feed set"

@@ -132,7 +132,7 @@ def run_backtest(
         )
     past_forecasts = _PastMethodForecasts([], [], [], [], [], [], [])
     for index, origin in enumerate(origins):
-        _add_origin_forecasts(
+        _add_origin_forecasts_and_actuals(
             past_forecasts, demand, origin, evaluated_items, model, options
         )
         progress(0.6 + 0.35 * (index + 1) / len(origins))
@@ -185,7 +185,7 @@ def _evaluated_items(demand: DailyDemand) -> Ints:
     return items[::step]
 
 
-def _add_origin_forecasts(
+def _add_origin_forecasts_and_actuals(
     past_forecasts: _PastMethodForecasts,
     demand: DailyDemand,
     origin: int,

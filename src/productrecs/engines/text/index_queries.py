@@ -222,7 +222,7 @@ class _IndexQueryBuilder:
 
     def all_in_title_query(self, terms: Sequence[QueryTerm]) -> Query:
         """Return the bonus query for a title with all words."""
-        in_title = [(Occur.Must, self._title_query(term)) for term in terms]
+        in_title = [(Occur.Must, self._boosted_title_query(term)) for term in terms]
         return Query.boolean_query(in_title)
 
     def adjacent_words_queries(self, terms: Sequence[QueryTerm]) -> list[Query]:
@@ -270,7 +270,7 @@ class _IndexQueryBuilder:
         term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
         return Query.boost_query(term, weight * reading.weight)
 
-    def _title_query(self, term: QueryTerm) -> Query:
+    def _boosted_title_query(self, term: QueryTerm) -> Query:
         schema = self.interpreter.schema
         share = WEIGHTS.title * WEIGHTS.all_in_title
         queries = [

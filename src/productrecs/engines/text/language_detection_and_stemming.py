@@ -49,10 +49,10 @@ def light_stemmer(code: str) -> Callable[[str], str] | None:
     if endings is None:
         return None
     by_length = tuple(sorted(endings.split(), key=len, reverse=True))
-    return memoized(RegisteredCache.STEMS)(partial(_strip_ending, by_length))
+    return memoized(RegisteredCache.STEMS)(partial(_strip_or_replace_ending, by_length))
 
 
-def _strip_ending(endings: tuple[str, ...], word: str) -> str:
+def _strip_or_replace_ending(endings: tuple[str, ...], word: str) -> str:
     if not word.isalpha():
         return word
     for ending in endings:

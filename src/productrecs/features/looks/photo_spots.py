@@ -74,7 +74,7 @@ def choose_photo_spots(
 def _to_spot_if_evident(
     match_confidence: MatchConfidence, catalog: CatalogView, region: RegionMatch
 ) -> PhotoSpot | None:
-    similar = region.alike
+    similar = region.similar
     if not len(similar.items):
         return None
     items, scores = tuple(similar.items.tolist()), tuple(similar.scores.tolist())
@@ -171,5 +171,5 @@ def find_spots_in_picture(
         NotAPictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
-    regions = photo_search.similar_items_by_region(data, MAX_PRODUCTS, visible)
-    return choose_photo_spots(regions.confidence, catalog, regions.places)
+    matches = photo_search.similar_items_by_region(data, MAX_PRODUCTS, visible)
+    return choose_photo_spots(matches.confidence, catalog, matches.regions)

@@ -198,14 +198,14 @@ class BackgroundWriter:
         """Flush the buffers that are due; failed records are put back or dropped."""
         for queue in self._queues.values():
             if queue.buffer.depth and iteration % queue.kind.every == 0:
-                self._store_queue(queue)
+                self._store_queued_records(queue)
             lost = queue.buffer.lost
             if lost > queue.logged_lost and queue.kind.is_loss_logged:
                 facts = {"what": queue.kind.name, "lost": lost}
                 _log.error("write-behind records lost", extra=facts)
             queue.logged_lost = lost
 
-    def _store_queue(self, queue: _RecordQueue) -> None:
+    def _store_queued_records(self, queue: _RecordQueue) -> None:
         while batch := queue.buffer.pop(_BATCH):
             try:
                 queue.kind.store(self._database, batch)

@@ -431,10 +431,10 @@ class Indexer:
             indexing.draft = None
             return True
         if draft.index_next_batch(reader, head.seq, publish=False):
-            self._replace_live_index(head, indexing, draft)
+            self._publish_draft_as_live_index(head, indexing, draft)
         return True
 
-    def _replace_live_index(
+    def _publish_draft_as_live_index(
         self, head: CatalogVersion, indexing: _StoreIndexState, draft: IndexGeneration
     ) -> None:
         draft.publish()

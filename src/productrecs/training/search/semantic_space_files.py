@@ -114,7 +114,7 @@ class ProductVectors:
 
     def put(self, numbers: list[int], digests: list[int], vectors: Vectors) -> None:
         """Set the vectors of products."""
-        self._reserve(max(numbers) + 1, vectors.shape[1])
+        self._reserve_or_reset(max(numbers) + 1, vectors.shape[1])
         self._codes[numbers] = quantize(vectors)
         self._hashes[numbers] = np.array(digests, np.uint64)
 
@@ -140,7 +140,7 @@ class ProductVectors:
         name = np.array(self.model)
         _write_arrays(path, {"hashes": self._hashes, "codes": self._codes, "model": name})
 
-    def _reserve(self, count: int, size: int) -> None:
+    def _reserve_or_reset(self, count: int, size: int) -> None:
         missing = count - len(self._hashes)
         if self._codes.shape[1] != size:
             self._codes = np.zeros((len(self._hashes), size), np.int8)

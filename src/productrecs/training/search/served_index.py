@@ -389,7 +389,7 @@ class ServedIndex:
         if manifest is None or manifest.format != FORMAT:
             return  # of another release; a new one is being built
         try:
-            self._open_new_copy(manifest)
+            self._open_or_reload_copy(manifest)
         except (BrokenIndexError, DamagedIndexError):
             self._folder.mark_damaged(manifest.generation)
             _log.exception("search index rejected")
@@ -471,7 +471,7 @@ class ServedIndex:
             self._folder.mark_damaged(generation)
             raise
 
-    def _open_new_copy(self, manifest: IndexManifest) -> None:
+    def _open_or_reload_copy(self, manifest: IndexManifest) -> None:
         try:
             path = self._copy.copy_new_files(manifest)
         except OSError:

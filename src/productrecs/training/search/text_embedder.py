@@ -146,7 +146,7 @@ class TextEmbedder:
             batch = self._load_tokenizer().encode_batch(texts)
             ids = np.array([encoded.ids for encoded in batch], np.int64)
             mask = np.array([encoded.attention_mask for encoded in batch], np.int64)
-            rows = self._load_network().run(ids, mask)
+            rows = self._load_network().embed_tokens(ids, mask)
         except Exception as error:  # the libraries' errors have no common base class
             message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
@@ -190,7 +190,7 @@ class TextEmbedder:
                     return True
                 end = min(begin + _PIECE_BATCH, tokenizer.get_vocab_size())
                 ids = np.array([[before, n, *after] for n in range(begin, end)], np.int64)
-                vectors.append(quantize(network.run(ids, np.ones_like(ids))))
+                vectors.append(quantize(network.embed_tokens(ids, np.ones_like(ids))))
         except Exception as error:
             message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
@@ -308,7 +308,7 @@ class _OnnxNetwork:
         self._session = open_session(model.path, keeps_memory=False)
         self._input_names = {tensor.name for tensor in self._session.get_inputs()}
 
-    def run(self, ids: Tokens, mask: Tokens) -> Vectors:
+    def embed_tokens(self, ids: Tokens, mask: Tokens) -> Vectors:
         inputs = {
             "input_ids": ids,
             "attention_mask": mask,

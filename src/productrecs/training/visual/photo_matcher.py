@@ -47,15 +47,15 @@ class RegionMatch(NamedTuple):
     box: Box
     label: str
     confidence: float | None
-    alike: RankedItems
+    similar: RankedItems
     is_garment: bool = False  # where a person's garments are, or usually are
-    similarity: float | None = None  # of the nearest picture, if not the first of `alike`
+    similarity: float | None = None  # of the nearest picture, if not the first of `similar`
 
 
 class RegionMatches(NamedTuple):
     """All regions of a photo, and the store's match confidence."""
 
-    places: Sequence[RegionMatch]
+    regions: Sequence[RegionMatch]
     confidence: MatchConfidence
 
 

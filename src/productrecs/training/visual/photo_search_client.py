@@ -88,7 +88,7 @@ class PhotoRegionReply(msgspec.Struct, array_like=True):
     box: tuple[float, float, float, float]
     label: str
     confidence: float | None
-    alike: Row
+    similar: Row
     is_garment: bool = False
     similarity: float | None = None
 
@@ -96,7 +96,7 @@ class PhotoRegionReply(msgspec.Struct, array_like=True):
 class PhotoRegionReplies(msgspec.Struct, array_like=True, tag="places"):
     """All regions of a photo, and the store's match confidence."""
 
-    places: list[PhotoRegionReply]
+    regions: list[PhotoRegionReply]
     floor: float
     usual: float
     evidence: list[float]
@@ -233,11 +233,11 @@ class StorePhotoSearch:
                 place.box,
                 place.label,
                 place.confidence,
-                unpack_ranked(place.alike),
+                unpack_ranked(place.similar),
                 place.is_garment,
                 place.similarity,
             )
-            for place in answer.places
+            for place in answer.regions
         ]
         calibration = np.array(answer.evidence), np.array(answer.chance)
         return RegionMatches(

@@ -168,11 +168,11 @@ def _pack_regions(matches: RegionMatches) -> PhotoRegionReplies:
             place.box,
             place.label,
             place.confidence,
-            pack_ranked(place.alike),
+            pack_ranked(place.similar),
             place.is_garment,
             place.similarity,
         )
-        for place in matches.places
+        for place in matches.regions
     ]
     calibration = confidence.evidence.tolist(), confidence.chance.tolist()
     return PhotoRegionReplies(places, confidence.floor, confidence.usual, *calibration)
