@@ -224,7 +224,8 @@ def test_a_confirmation_of_another_token_store_or_tool_is_refused(shop: Shop) ->
     neighbour_store = open_store(
         office.services.database, office.services.clock, office.inside, f"n-{store.domain}"
     )
-    neighbour_store.merchant.push({"id": "sofa-1", "title": "Sofa", "price": 1})
+    for number in (1, 2, 3):
+        neighbour_store.merchant.push({"id": f"sofa-{number}", "title": "Sofa", "price": 1})
     neighbour = Assistant.of(office, neighbour_store.store, Role.EDITOR)
     before = shop.settings()
 
