@@ -178,13 +178,13 @@ def _axis_labels(days: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{day.day} {day:%b}" for day in found)
 
 
-def _bars_path(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
+def _bars_path(lows: Sequence[float], highs: Sequence[float], axis_top: float) -> str:
     wide = DAY_WIDTH - 2 * _GAP
     path = []
     for place, (low, high) in enumerate(zip(lows, highs, strict=True)):
         if high > low:
-            height = max((high - low) / top * HEIGHT, _LEAST)
-            bottom = HEIGHT * (1 - low / top)
+            height = max((high - low) / axis_top * HEIGHT, _LEAST)
+            bottom = HEIGHT * (1 - low / axis_top)
             path.append(
                 f"M{place * DAY_WIDTH + _GAP:g} {bottom:.1f}v-{height:.1f}h{wide:g}"
             )
@@ -192,16 +192,16 @@ def _bars_path(lows: Sequence[float], highs: Sequence[float], top: float) -> str
     return "".join(path)
 
 
-def _svg_points(values: Values, top: float) -> list[str]:
+def _svg_points(values: Values, axis_top: float) -> list[str]:
     return [
-        f"{(place + 0.5) * DAY_WIDTH:g} {HEIGHT * (1 - max(value, 0.0) / top):.1f}"
+        f"{(place + 0.5) * DAY_WIDTH:g} {HEIGHT * (1 - max(value, 0.0) / axis_top):.1f}"
         for place, value in enumerate(values)
         if value is not None
     ]
 
 
-def _line_path(values: Values, top: float) -> str:
-    points = _svg_points(values, top)
+def _line_path(values: Values, axis_top: float) -> str:
+    points = _svg_points(values, axis_top)
     wide = f"m-{_DOT} 0h{2 * _DOT}" if len(points) == 1 else ""  # a lone point is seen
     return f"M{' '.join(points)}{wide}" if points else ""
 

@@ -7,7 +7,7 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
 )
 
 
-def gets_mails(visit: Visit, topic: MailTopic) -> bool:
+def user_gets_mails(visit: Visit, topic: MailTopic) -> bool:
     """Return whether the user gets e-mails about a subject."""
     with visit.database.reading() as connection:
         subscriptions = MailSubscriptionRepository(connection, visit.store.store_id)
@@ -15,7 +15,7 @@ def gets_mails(visit: Visit, topic: MailTopic) -> bool:
     return any(reader.user_id == visit.user.user_id for reader in readers)
 
 
-def turn_mails_on_or_off(visit: Visit, topic: MailTopic) -> bool:
+def turn_user_mails_on_or_off(visit: Visit, topic: MailTopic) -> bool:
     """Turn the user's e-mails about a subject on or off; return whether they are on."""
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:

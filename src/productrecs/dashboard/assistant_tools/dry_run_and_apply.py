@@ -61,7 +61,7 @@ def dry_run_or_apply(
     sending = replace(visit, form=SubmittedFields(tool.fields(visit, arguments)))
     if confirmation is not None:
         proposed.check_confirmation(token, confirmation, visit.system_ms)
-        return _apply(sending, page, page.change, tool, position)
+        return _apply_if_unchanged(sending, page, page.change, tool, position)
     _dry_run(sending, page.change)
     return {
         "changed": False,
@@ -90,7 +90,7 @@ def _dry_run(visit: Visit, change: Handler) -> None:
     raise ToolError(_problem_text_of(reply))
 
 
-def _apply(
+def _apply_if_unchanged(
     visit: Visit, page: Page, change: Handler, tool: ChangingTool, position: int
 ) -> Result:
     def check_unchanged(transaction: Any) -> None:

@@ -48,11 +48,11 @@ def show_password_reset(visit: Visit) -> Reply:
 def send_link_or_set_password(visit: Visit) -> Reply:
     """Send a link to an address; or, with a valid link, store the new password."""
     if visit.form["email"] and not visit.form["token"]:
-        return _send_reset_link(visit)
+        return _send_reset_link_rate_limited(visit)
     return _set_password_and_log_in(visit)
 
 
-def _send_reset_link(visit: Visit) -> Reply:
+def _send_reset_link_rate_limited(visit: Visit) -> Reply:
     """Send a link to an address; the reply is the same for unknown addresses."""
     server, limits = visit.services.settings.smtp, visit.context.login_limits
     if server is None:

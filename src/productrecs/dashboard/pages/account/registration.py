@@ -152,10 +152,10 @@ def _owner_of_new_store(visit: Visit) -> DashboardUser | None:
 def _registration_mode(visit: Visit) -> str:
     """Return who may register a store: the owner of the first one needs no invitation."""
     mode = visit.services.settings.registration
-    return OPEN if mode == INVITATION and _owns_first_store(visit) else mode
+    return OPEN if mode == INVITATION and _does_new_owner_own_first_store(visit) else mode
 
 
-def _owns_first_store(visit: Visit) -> bool:
+def _does_new_owner_own_first_store(visit: Visit) -> bool:
     login = _owner_of_new_store(visit)
     stores = [store for store in all_stores(visit.database) if not _is_local(store.domain)]
     if login is None or not stores:

@@ -32,12 +32,12 @@ def turn_weekly_report_on_or_off(visit: Visit) -> Reply:
 
 def ask_before_stopping(visit: Visit) -> Reply:
     """Ask before a link ends the report: programs that scan mails open links too."""
-    return _weekly_report_stop_page(visit, _find_store_of_link(visit))
+    return _weekly_report_stop_page(visit, _find_store_of_signed_link(visit))
 
 
 def stop_weekly_report(visit: Visit) -> Reply:
     """End the report of a link's user."""
-    store = _find_store_of_link(visit)
+    store = _find_store_of_signed_link(visit)
     if store is not None:
         _store_subscription_and_skip_this_week(
             visit, store, visit.query["user"], is_on=False
@@ -54,7 +54,7 @@ def _store_subscription_and_skip_this_week(
         subscriptions.record_weekly_report(user_id, visit.now_ms)
 
 
-def _find_store_of_link(visit: Visit) -> Store | None:
+def _find_store_of_signed_link(visit: Visit) -> Store | None:
     """Return the store that a link names, if its signature is right."""
     store = visit.context.accounts.by_domain(visit.query["store"])
     if store is None or not is_stop_signature_valid(

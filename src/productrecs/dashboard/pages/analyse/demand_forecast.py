@@ -14,7 +14,10 @@ from productrecs.dashboard.charts import (
     ExpectedSalesDay,
     forecast_chart,
 )
-from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
+from productrecs.dashboard.mail_subscription_choices import (
+    turn_user_mails_on_or_off,
+    user_gets_mails,
+)
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
@@ -126,7 +129,7 @@ def show_demand(
         or {name: f"{getattr(settings, name):.12g}" for name, _, _ in ORDERING},
         mistakes=errors or {},
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
-        has_mails=gets_mails(visit, MailTopic.STOCK),
+        has_mails=user_gets_mails(visit, MailTopic.STOCK),
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         made_on=None if run is None else day_before(run.first_day),
@@ -310,7 +313,7 @@ def turn_forecast_off(visit: Visit) -> Reply:
 def turn_stock_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about products to order on or off."""
     message = "E-mails about what to order are off."
-    if turn_mails_on_or_off(visit, MailTopic.STOCK):
+    if turn_user_mails_on_or_off(visit, MailTopic.STOCK):
         message = f"Products that have to be ordered are mailed to {visit.user.email}."
     return visit.redirect(f"{DEMAND_PATH}#ordering", message)
 

@@ -53,7 +53,7 @@ def describe_planned_duration(visit: Visit, content: ExperimentContent) -> str:
     subject = "this list" if content.placement else "search"
     shares = [share / 100 for share in content.shares.values()]
     visitors_text = _describe_visitors(visit, traffic, goal, subject)
-    text = f"{visitors_text} {_describe_differences(traffic, shares, goal)}"
+    text = f"{visitors_text} {_describe_when_differences_show(traffic, shares, goal)}"
     if traffic.is_whole_store:
         text += " With half as many visitors it takes twice as long."
     return text
@@ -73,7 +73,7 @@ def describe_planned_holdout_durations(visit: Visit) -> str:
 
 def _describe_planned_holdout(traffic: ExperimentTraffic, share: float) -> str:
     shares = (share, 1 - share)
-    lift = _detectable_lift(traffic, shares) or _LIFTS[-1]
+    lift = _detectable_larger_lift(traffic, shares) or _LIFTS[-1]
     duration = _describe_duration(days_to_detect(traffic, shares, lift))
     return f"with {100 * share:.0f} % without lists, one of {100 * lift:.0f} % {duration}"
 
@@ -126,7 +126,7 @@ def _describe_running_duration(
         return f"{day}. {_no_estimate_text(visit, traffic, design.goal)}"
     visitors = 0 if result is None else sum(arm["visitors"] for arm in result["arms"])
     shares = tuple(design.shares.values())
-    lift = _detectable_lift(traffic, shares)
+    lift = _detectable_larger_lift(traffic, shares)
     days = None if lift is None else days_remaining(traffic, shares, lift, visitors)
     if lift is None or days is None:
         return f"{day}. {_too_few_visitors_text(traffic, _LIFTS[-1])}"
@@ -146,7 +146,9 @@ def _read_traffic(visit: Visit, subject: str | None, goal: str) -> ExperimentTra
     return measure_recent_traffic(visit.database, visit.store, subject, goal, visit.now_ms)
 
 
-def _detectable_lift(traffic: ExperimentTraffic, shares: Sequence[float]) -> float | None:
+def _detectable_larger_lift(
+    traffic: ExperimentTraffic, shares: Sequence[float]
+) -> float | None:
     """Return 20 %, or 50 % where only that shows within a year, or None."""
     for lift in _LIFTS[1:]:
         days = days_to_detect(traffic, shares, lift)
@@ -155,10 +157,10 @@ def _detectable_lift(traffic: ExperimentTraffic, shares: Sequence[float]) -> flo
     return None
 
 
-def _describe_differences(
+def _describe_when_differences_show(
     traffic: ExperimentTraffic, shares: Sequence[float], goal: str
 ) -> str:
-    lift = _detectable_lift(traffic, shares)
+    lift = _detectable_larger_lift(traffic, shares)
     if lift is None:
         return _too_few_visitors_text(traffic, _LIFTS[-1])
     smaller, larger = (_LIFTS[0], lift) if lift == _LIFTS[1] else _LIFTS[1:]

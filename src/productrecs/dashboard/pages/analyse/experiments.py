@@ -141,7 +141,7 @@ class _ExperimentDraft:
     variants: tuple[dict[str, str], ...] = field(default=({"variant": "b", "share": "50"},))
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def changeable_fields(self) -> tuple[str, ...]:
         """The fields that a variant may change."""
         return tuple(
             field
@@ -162,7 +162,7 @@ class _ExperimentDraft:
     def _parse_variant(self, fields: Mapping[str, str]) -> Treatment:
         changes: dict[str, Any] = {
             name: None if fields[name] == _NONE else fields[name]
-            for name in self.fields
+            for name in self.changeable_fields
             if fields.get(name)
         }
         if "filters" in changes:
@@ -311,7 +311,7 @@ def _test_form_page(visit: Visit, draft: _ExperimentDraft, error: str = "") -> R
         draft=draft,
         subjects=subjects,
         is_known=is_known_subject,
-        choices=[(name, *CHOICES[name]) for name in draft.fields],
+        choices=[(name, *CHOICES[name]) for name in draft.changeable_fields],
         goals=[(goal.value, METRICS[goal]) for goal in Goal],
         most=MAX_VARIANTS,
         duration=_describe_draft_duration(visit, draft) if is_known_subject else "",
@@ -362,7 +362,7 @@ def metric_comparison(
     arm, control = arm_and_control
     fmt, metric = visit.formats, str(row["metric"])
 
-    def format_mean_of_arm(name: str) -> str:
+    def format_mean_of_arm_field(name: str) -> str:
         value = as_number(row[name])
         if metric in SHARES:
             return fmt.share(value)
@@ -384,8 +384,8 @@ def metric_comparison(
         METRICS[metric],
         verdict,
         tone,
-        format_mean_of_arm(arm),
-        format_mean_of_arm(control),
+        format_mean_of_arm_field(arm),
+        format_mean_of_arm_field(control),
         fmt.share(lift, 0),
         interval,
         *drawn_interval,

@@ -223,18 +223,20 @@ def _mean_daily_sales_by_month(
 
 
 def _daily_sales_before(
-    daily: Mapping[int, float] | None, first_day: str, history_days: float | None
+    sales_by_days_ago: Mapping[int, float] | None,
+    first_day: str,
+    history_days: float | None,
 ) -> list[tuple[str, float]]:
     """Return the sales of each past day without the run's day, which is incomplete.
 
     Days before the shop's first sale are left out.
     """
-    if daily is None:
+    if sales_by_days_ago is None:
         return []
     shown = SHOWN_DAYS if history_days is None else min(SHOWN_DAYS, int(history_days))
     ran = day_before(first_day)
     return [
-        ((ran - timedelta(days=back)).isoformat(), daily.get(back, 0.0))
+        ((ran - timedelta(days=back)).isoformat(), sales_by_days_ago.get(back, 0.0))
         for back in range(shown, 0, -1)
     ]
 

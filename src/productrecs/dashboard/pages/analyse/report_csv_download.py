@@ -42,17 +42,17 @@ def download_report_csv(visit: Visit) -> Reply:
     )
 
 
-def spreadsheet_csv(report: Report, point: str) -> bytes:
+def spreadsheet_csv(report: Report, decimal_point: str) -> bytes:
     """Return a report as spreadsheets in the store's language open it.
 
-    They need a byte order mark, and where the decimal `point` is a comma, semicolons.
+    They need a byte order mark, and where `decimal_point` is a comma, semicolons.
     """
 
     def round_and_localize(value: ReportValue, unit: str) -> ReportValue:
         if not isinstance(value, float):
             return value
         rounded = round(value, _PLACES.get(unit, 3))
-        return rounded if point == "." else str(rounded).replace(".", point)
+        return rounded if decimal_point == "." else str(rounded).replace(".", decimal_point)
 
     units = [column.unit for column in report.columns]
     rounded = replace(
@@ -63,7 +63,7 @@ def spreadsheet_csv(report: Report, point: str) -> bytes:
         ),
         rows=tuple(tuple(map(round_and_localize, row, units)) for row in report.rows),
     )
-    separator = "," if point == "." else ";"
+    separator = "," if decimal_point == "." else ";"
     return report_to_csv(rounded, separator).encode("utf-8-sig")
 
 

@@ -10,7 +10,10 @@ from urllib.parse import urlencode
 
 from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
+from productrecs.dashboard.mail_subscription_choices import (
+    turn_user_mails_on_or_off,
+    user_gets_mails,
+)
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
@@ -174,7 +177,7 @@ def _relevance_page(
         address=_query_address,
         typed=typed,
         error=error,
-        has_mails=gets_mails(visit, MailTopic.SEARCH_RELEVANCE),
+        has_mails=user_gets_mails(visit, MailTopic.SEARCH_RELEVANCE),
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
         limits={
             "days": LOG_DAYS,
@@ -313,7 +316,7 @@ def _grade_name(judgements: dict[int, StoredJudgement], number: int) -> str:
 def turn_relevance_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about search relevance on or off."""
     message = "E-mails about search relevance are off."
-    if turn_mails_on_or_off(visit, MailTopic.SEARCH_RELEVANCE):
+    if turn_user_mails_on_or_off(visit, MailTopic.SEARCH_RELEVANCE):
         message = f"When search gets worse, {visit.user.email} gets an e-mail."
     return visit.redirect(f"{RELEVANCE_PATH}#mails", message)
 

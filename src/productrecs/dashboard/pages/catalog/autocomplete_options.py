@@ -112,7 +112,7 @@ def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[Autocomplet
 
 
 def _attribute_option(
-    visit: Visit, name: str, attribute_value: str, value: str
+    visit: Visit, name: str, attribute_value: str, option_value: str
 ) -> AutocompleteOption:
     count = len(
         set(
@@ -123,7 +123,7 @@ def _attribute_option(
     )
     label = f"{_attribute_title(name)}: {attribute_value}"
     return AutocompleteOption(
-        value, label, _product_count_text(visit, count), is_known=count > 0
+        option_value, label, _product_count_text(visit, count), is_known=count > 0
     )
 
 

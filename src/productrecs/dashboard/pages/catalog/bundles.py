@@ -207,7 +207,7 @@ def remove_bundle_or_rejection(visit: Visit) -> Reply:
     return visit.redirect(BUNDLES_PATH, message)
 
 
-def preview_bundle(visit: Visit) -> Reply:
+def preview_bundle_draft(visit: Visit) -> Reply:
     """Show the sum, price and margin of an unsaved bundle."""
     draft = BundleDraft.of_form(visit.form)
     row, problem = _preview_row_and_problem(visit, draft)
@@ -284,7 +284,9 @@ PAGES: Final = (
         shows_pictures=True,
         action="Saved a bundle",
     ),
-    Page(f"{BUNDLES_PATH}/preview", "Preview", None, preview_bundle, is_audited=False),
+    Page(
+        f"{BUNDLES_PATH}/preview", "Preview", None, preview_bundle_draft, is_audited=False
+    ),
     *form_pages(
         BUNDLES_PATH,
         "Bundles",

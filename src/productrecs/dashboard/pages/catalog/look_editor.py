@@ -150,7 +150,7 @@ class LookDraft:
         return LookContent(self.item_id, title=self.title, hotspots=spots)
 
     @property
-    def item_ids(self) -> list[str]:
+    def item_ids_with_alternatives(self) -> list[str]:
         """The ids of the look's products and of the other likely products."""
         named = [self.item_id, *(spot.item_id for spot in self.spots)]
         return list(
@@ -158,7 +158,7 @@ class LookDraft:
         )
 
 
-def errors_by_field(error: LookError) -> dict[str, str]:
+def look_errors_by_field(error: LookError) -> dict[str, str]:
     """Return an error by its field or hotspot row."""
     text = str(error)
     row_error = _ROW_ERROR.fullmatch(text)
@@ -215,7 +215,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
         errors = {"look": "Add at least one hotspot before you publish the look."}
         return _look_editor_page(visit, look, draft, status=422, errors=errors)
     try:
-        content = draft.content(titles_of(visit, draft.item_ids))
+        content = draft.content(titles_of(visit, draft.item_ids_with_alternatives))
         is_public = is_publishing or look.state is LookState.PUBLISHED
         if (
             is_public
@@ -226,7 +226,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
         editor.edit(look.look_id, content)
     except LookError as error:
         return _look_editor_page(
-            visit, look, draft, status=422, errors=errors_by_field(error)
+            visit, look, draft, status=422, errors=look_errors_by_field(error)
         )
     message = "Saved."
     if is_publishing:
@@ -391,7 +391,7 @@ def _look_editor_page(
         state=state,
         tone=tone,
         picture=picture_address_of(visit, look.content),
-        titles=titles_of(visit, draft.item_ids),
+        titles=titles_of(visit, draft.item_ids_with_alternatives),
         sales={
             item_id: sold
             for (look_id, item_id), sold in (

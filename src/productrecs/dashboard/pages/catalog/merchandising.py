@@ -266,7 +266,7 @@ def save_rule(visit: Visit) -> Reply:
     editor = rule_editor_of(visit)
     try:
         if "anyway" not in visit.form:
-            selected, all_products = _selected_and_all_products(visit, draft)
+            selected, all_products = _selected_and_all_product_counts(visit, draft)
             if not selected:
                 return _rule_form_page(
                     visit, draft, visit.form, status=422, matches_nothing=True
@@ -358,7 +358,7 @@ def _rule_form_page(
         placements=sorted(
             {
                 *visit.cached_store.placements.by_name,
-                *_experiment_variant_names(visit),
+                *_unended_experiment_variant_names(visit),
                 *draft.placements,
             }
         ),
@@ -380,7 +380,7 @@ def _build_draft_preview(
     return build_rule_preview(visit, draft, sent, rule_id, others)
 
 
-def _selected_and_all_products(visit: Visit, draft: RuleDraft) -> tuple[int, int]:
+def _selected_and_all_product_counts(visit: Visit, draft: RuleDraft) -> tuple[int, int]:
     """Return how many products a rule selects, and how many the catalog has.
 
     Raises:
@@ -391,7 +391,7 @@ def _selected_and_all_products(visit: Visit, draft: RuleDraft) -> tuple[int, int
     return selected_product_count(imagined, UNSAVED), len(imagined.catalog.numbers)
 
 
-def _experiment_variant_names(visit: Visit) -> Iterator[str]:
+def _unended_experiment_variant_names(visit: Visit) -> Iterator[str]:
     """Yield the names by which rules know the variants of tests that have not ended."""
     editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
     for test in editor.all():

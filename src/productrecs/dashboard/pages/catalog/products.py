@@ -122,14 +122,16 @@ def _product_filter_mask(visit: Visit, chosen: str) -> Mask:
         return state.visible(now_ms)
     open_now = state.catalog.visible(now_ms, hide_sold_out=False)
     if chosen == "sold_out":
-        return open_now & ~_resized_mask(
+        return open_now & ~_resize_mask_like(
             state.catalog.visible(now_ms, hide_sold_out=True), open_now
         )
     present = state.catalog.present()
-    return present & ~_resized_mask(open_now, present) if chosen == "hidden" else present
+    return (
+        present & ~_resize_mask_like(open_now, present) if chosen == "hidden" else present
+    )
 
 
-def _resized_mask(mask: Mask, other: Mask) -> Mask:
+def _resize_mask_like(mask: Mask, other: Mask) -> Mask:
     """Return a mask padded to the length of another: the catalog may have grown."""
     fitted = other.copy()
     fitted[:] = False

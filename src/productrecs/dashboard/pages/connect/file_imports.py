@@ -146,7 +146,7 @@ def show_import(visit: Visit) -> Reply:
         is_moving=file_import.is_in_progress,
         preview=file_import.preview,
         result=file_import.result,
-        may_undo=_may_undo(visit, file_import),
+        may_undo=_may_undo_import(visit, file_import),
         state=status_text_and_tone(file_import),
         counts=_shown_count_columns(file_import),
         lines=_order_lines_unless_one_per_row(file_import),
@@ -231,7 +231,7 @@ def discard_import(visit: Visit) -> Reply:
 def enqueue_import_undo(visit: Visit) -> Reply:
     """Enqueue the undo of an import."""
     file_import = _find_import(visit, visit.form["file"])
-    if _may_undo(visit, file_import):
+    if _may_undo_import(visit, file_import):
         result = {**file_import.result, "undone_by": visit.user.email or ""}
         result.pop("undo_problem", None)
         _change_status_and_enqueue_job(
@@ -240,7 +240,7 @@ def enqueue_import_undo(visit: Visit) -> Reply:
     return visit.redirect(f"{FILE_PATH}?file={file_import.import_id}")
 
 
-def _may_undo(visit: Visit, file_import: FileImport) -> bool:
+def _may_undo_import(visit: Visit, file_import: FileImport) -> bool:
     """Return whether an import has ended, and what it changed is known."""
     if file_import.status not in UNDOABLE:
         return False

@@ -2,7 +2,10 @@
 
 from typing import Any, Final
 
-from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
+from productrecs.dashboard.mail_subscription_choices import (
+    turn_user_mails_on_or_off,
+    user_gets_mails,
+)
 from productrecs.dashboard.page import Page, Reply, Visit, form_pages, parse_whole_number
 from productrecs.dashboard.pages.connect.file_imports import (
     FILE_PATH,
@@ -83,7 +86,7 @@ def remove_scheduled_feed(visit: Visit) -> Reply:
 def turn_feed_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about the feed on or off."""
     message = "E-mails about the feed are off."
-    if turn_mails_on_or_off(visit, MailTopic.SCHEDULED_FEED):
+    if turn_user_mails_on_or_off(visit, MailTopic.SCHEDULED_FEED):
         message = f"When the feed waits or fails, {visit.user.email} gets an e-mail."
     return visit.redirect(f"{FEED_PATH}#mails", message)
 
@@ -129,7 +132,7 @@ def show_scheduled_feed(
         log_days=LOG_DAYS,
         file_path=FILE_PATH,
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
-        has_mails=gets_mails(visit, MailTopic.SCHEDULED_FEED),
+        has_mails=user_gets_mails(visit, MailTopic.SCHEDULED_FEED),
     )
 
 

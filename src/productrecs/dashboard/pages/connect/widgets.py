@@ -185,7 +185,7 @@ def _live_form_values(
         "enough": MIN_CONTRAST,
         "differences": describe_changed_settings(saved, config, widget_type, store),
         "errors": {} if draft is None else draft.errors,
-        "told": json.dumps(_preview_settings(widget_type, resolved)),
+        "told": json.dumps(_preview_config_fields(widget_type, resolved)),
     }
 
 
@@ -197,7 +197,7 @@ def _apply_draft(saved: WidgetConfig, draft: ParsedWidgetForm) -> WidgetConfig:
         return saved
 
 
-def _preview_settings(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
+def _preview_config_fields(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
     return {
         "type": widget_type,
         "settings": dict(shown.settings),
@@ -236,7 +236,7 @@ def _widget_preview_page(
         word=(products[0]["title"].split() or [""])[0] if products else "",
         language=str(resolved.settings["locale"]).partition("-")[0],
         told={
-            "config": _preview_settings(widget_type, resolved),
+            "config": _preview_config_fields(widget_type, resolved),
             "products": products,
             "look": None if look is None else _look_reply_fields(visit, look),
         },

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.mail_subscription_choices import gets_mails
+from productrecs.dashboard.mail_subscription_choices import user_gets_mails
 from productrecs.dashboard.page import (
     LOGIN_PATH,
     NavigationGroup,
@@ -75,7 +75,7 @@ def change_password_and_end_other_sessions(visit: Visit) -> Reply:
     limits = visit.context.login_limits
     try:
         limits.check_attempts_left(limit_key)
-        change_password_and_end_sessions(visit.database, session_of(visit), old, new)
+        change_password_and_end_sessions(visit.database, require_session(visit), old, new)
     except WrongPasswordError as error:
         limits.count_failure(limit_key)
         return show_login_and_security(visit, status=422, old_error=sentence(error))
@@ -91,15 +91,15 @@ def end_one_or_all_other_sessions(visit: Visit) -> Reply:
     """End one other session of the user, or all of them."""
     chosen = visit.form["session"]
     if chosen == "others":
-        end_other_sessions(visit.database, session_of(visit))
+        end_other_sessions(visit.database, require_session(visit))
         return visit.redirect(SECURITY_PATH, "Your other sessions ended.")
-    if not end_other_sessions(visit.database, session_of(visit), chosen):
+    if not end_other_sessions(visit.database, require_session(visit), chosen):
         message = "You have no such session; it may have ended already."
         raise PageNotFoundError(message)
     return visit.redirect(SECURITY_PATH, "The session ended.")
 
 
-def session_of(visit: Visit) -> Session:
+def require_session(visit: Visit) -> Session:
     """Return the session of a page that is not public."""
     if visit.session is None:
         raise PageNotFoundError
@@ -108,7 +108,7 @@ def session_of(visit: Visit) -> Session:
 
 def show_login_and_security(visit: Visit, status: int = 200, **errors: str) -> Reply:
     """Show the user's sessions, and the form for a new password with its errors."""
-    session = session_of(visit)
+    session = require_session(visit)
     field_errors = {"old_error": "", "new_error": "", **errors}
     return visit.render(
         "security.html",
@@ -119,7 +119,7 @@ def show_login_and_security(visit: Visit, status: int = 200, **errors: str) -> R
         most_days=ABSOLUTE_MS // DAY_MS,
         has_factor=has_second_factor(visit.database, session.user),
         can_mail=visit.services.settings.smtp is not None,
-        has_weekly_report=gets_mails(visit, MailTopic.WEEKLY_REPORT),
+        has_weekly_report=user_gets_mails(visit, MailTopic.WEEKLY_REPORT),
         browser_name=browser_name,
         domain_of=lambda store_id: _domain_of(visit, store_id),
         **field_errors,

@@ -57,7 +57,7 @@ def show_store_settings(visit: Visit, status: int = 200, deletion_error: str = "
         return visit.render(
             "store_settings_preview.html",
             errors=errors,
-            prices=_price_previews(visit, sent, errors),
+            prices=_sample_widget_prices(visit, sent, errors),
         )
     stored = asdict(find_store(visit.database, visit.store.domain).settings)
     texts = {name: str(stored[name]) for name in LABELS}
@@ -119,7 +119,7 @@ def delete_store_and_log_out(visit: Visit) -> Reply:
     return replace(reply, cookies={**reply.cookies, SESSION: None})
 
 
-def _price_previews(
+def _sample_widget_prices(
     visit: Visit, sent: dict[str, str], errors: dict[str, str]
 ) -> list[str]:
     """Return sample prices as widgets write them with these settings."""
@@ -164,7 +164,7 @@ def _page_of_store_settings(
         languages=language_options(texts["language"]),
         timezones=[(zone, zone.replace("_", " ")) for zone in zones],
         weekdays=[(name, name.capitalize()) for name in WEEKDAYS],
-        prices=_price_previews(visit, texts, errors),
+        prices=_sample_widget_prices(visit, texts, errors),
         may_change=visit.user.role is Role.OWNER,
         may_delete=visit.user.role is Role.OWNER and not visit.user.is_from_shop,
         sizes=sizes,

@@ -169,7 +169,7 @@ def join_team(visit: Visit) -> Reply:
     """Let the invited person in: a new login, or one that has other stores already."""
     token = visit.form["token"]
     invitation = find_invitation(visit.database, token, visit.system_ms)
-    if invitation is None or _domain_of_invitation(visit, invitation) is None:
+    if invitation is None or _store_domain_of_invitation(visit, invitation) is None:
         return _invitation_page(visit, "")
     newcomer = DashboardUser(
         invitation.store_id, "", invitation.email, invitation.role, None
@@ -221,7 +221,7 @@ def _is_for_logged_in_user(visit: Visit, invitation: Invitation) -> bool:
 
 def _invitation_page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply:
     invitation = find_invitation(visit.database, token, visit.system_ms)
-    domain = _domain_of_invitation(visit, invitation)
+    domain = _store_domain_of_invitation(visit, invitation)
     if invitation is None or domain is None:
         return visit.render("invitation.html", status=404, found=None)
     return visit.render(
@@ -236,7 +236,7 @@ def _invitation_page(visit: Visit, token: str, status: int = 200, error: str = "
     )
 
 
-def _domain_of_invitation(visit: Visit, invitation: Invitation | None) -> str | None:
+def _store_domain_of_invitation(visit: Visit, invitation: Invitation | None) -> str | None:
     if invitation is None or invitation.store_id == NEW_STORE:
         return None
     store = visit.context.accounts.by_id(invitation.store_id)
