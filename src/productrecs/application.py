@@ -268,7 +268,7 @@ class _ApiProcess:
             )
             self._process_metrics.set(GaugeMetric.OPEN_STORES, context.stores.count)
             self._process_metrics.set(GaugeMetric.CONNECTIONS, self._admission.count)
-            self._process_metrics.add_recorded_durations()
+            self._process_metrics.move_durations_to_histogram()
             refused_connections = self._admission.pop_refused_count()
             self._process_metrics.add(
                 CounterMetric.CONNECTIONS_REFUSED, refused_connections

@@ -45,8 +45,8 @@ from productrecs.schemas.field_readers import (
     id_schema,
     list_validator,
     nullable,
-    read_name,
     read_optional_identifier,
+    read_optional_name,
     string_schema,
     text_reader,
 )
@@ -286,7 +286,7 @@ def _list_schema(member: Schema, *other_members: Schema) -> WithJsonSchema:
 
 
 PlacementName = Annotated[
-    str | None, PlainValidator(read_name), WithJsonSchema(NAME_SCHEMA)
+    str | None, PlainValidator(read_optional_name), WithJsonSchema(NAME_SCHEMA)
 ]
 QueryText = Annotated[
     str | None,
@@ -378,7 +378,7 @@ def parse_events_with_indexes(body: object) -> tuple[list[NewEvent], list[int]]:
         BodyError: when the body or any event is invalid; no event is accepted then.
     """
     if not isinstance(body, list):
-        events = _read_events(body, ("body",))
+        events = _parse_event_body(body, ("body",))
         return events, [0] * len(events)
     _check_event_count(body)
     parsed: list[NewEvent] = []
@@ -386,7 +386,7 @@ def parse_events_with_indexes(body: object) -> tuple[list[NewEvent], list[int]]:
     problems: list[ValidationProblem] = []
     for index, member in enumerate(body):
         try:
-            events = _read_events(member, ("body", index))
+            events = _parse_event_body(member, ("body", index))
         except BodyError as error:
             problems += error.problems
             if len(problems) >= MAX_PROBLEMS:  # more are not reported
@@ -419,7 +419,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     return to_events(body.event, body, event_ms)
 
 
-def _read_events(body: object, at: Loc) -> list[NewEvent]:
+def _parse_event_body(body: object, at: Loc) -> list[NewEvent]:
     event = validate_body(EventBody, body, at)
     problems = find_field_problems(event.event, event, body, at)
     if problems:

@@ -107,7 +107,7 @@ def read_item_id(value: object) -> str:
             raise PydanticKnownError("string_too_short", {"min_length": 1})
         return check_string(value, MAX_ID)
     if type(value) is int or type(value) is float:
-        return str(_to_integer(value))
+        return str(_to_safe_integer(value))
     message = "Input should be a string or an integer"
     raise PydanticCustomError("identifier_type", message)
 
@@ -122,7 +122,7 @@ def read_optional_identifier(value: object) -> str | None:
     return None if value is None or value == "" else read_identifier(value)
 
 
-def read_name(value: object) -> str | None:
+def read_optional_name(value: object) -> str | None:
     """Return a name of at most 255 characters, as of a widget; None for null and ""."""
     if value is not None and type(value) is not str:
         raise PydanticKnownError("string_type")
@@ -180,7 +180,7 @@ def integer_reader(
         if type(value) is int:
             number = value
         elif type(value) is float:
-            number = _to_integer(value)
+            number = _to_safe_integer(value)
         elif type(value) is str:
             number = _parse_integer_numeral(value)
         else:
@@ -283,7 +283,7 @@ def _as_float(value: int) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _to_integer(value: float) -> int:
+def _to_safe_integer(value: float) -> int:
     """Return an integral `value` as an integer within ±2^53."""
     if not -MAX_INTEGER <= value <= MAX_INTEGER:  # NaN fails every comparison
         raise PydanticCustomError("integer_out_of_range", _OUT_OF_RANGE)

@@ -339,7 +339,7 @@ def parse_connect_request(body: object, publishable_key: str = "") -> PluginDeta
     return PluginDetails(fields.platform, fields.plugin_version, fields.store_url)
 
 
-def parse_customer_ids(body: object) -> list[tuple[str, str]]:
+def parse_customer_id_changes(body: object) -> list[tuple[str, str]]:
     """Return pairs of a customer's former id and their new one.
 
     Raises:

@@ -31,7 +31,9 @@ def pool() -> Iterator[MailPicturePool]:
 
 def draw(pool: MailPicturePool, *calls: tuple[str, ProductCard]) -> list[bytes]:
     async def draw_at_once() -> list[bytes]:
-        return await asyncio.gather(*(pool.draw(STORE, url, card) for url, card in calls))
+        return await asyncio.gather(
+            *(pool.draw_card_as_jpeg(STORE, url, card) for url, card in calls)
+        )
 
     return asyncio.run(draw_at_once())
 
@@ -107,7 +109,9 @@ def test_the_demos_own_pictures_are_fetched_from_its_own_server() -> None:
         with PictureHost(PICTURE) as host:
             own_host = f"{HOST}:{host.port}"
             drawn_card = asyncio.run(
-                pool.draw(STORE, f"http://{own_host}/tent.webp", CARD, own_host)
+                pool.draw_card_as_jpeg(
+                    STORE, f"http://{own_host}/tent.webp", CARD, own_host
+                )
             )
     finally:
         pool.close()

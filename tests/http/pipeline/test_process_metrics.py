@@ -67,7 +67,7 @@ def test_requests_are_counted_by_route_method_and_status(traffic: ProcessMetrics
         (ITEMS, "POST", 418, 0),
     ]:
         answer(traffic, route, method, status, seconds)
-    traffic.add_recorded_durations()
+    traffic.move_durations_to_histogram()
 
     assert samples(traffic, f"{DURATION}_count") == {
         ("/v1/items", "POST", "200"): 2,
@@ -120,7 +120,7 @@ def test_processes_add_up_and_a_successor_counts_on(tmp_path: Path) -> None:
             traffic.add(CounterMetric.EVENTS, 3)
             traffic.set(GaugeMetric.CONNECTIONS, 9)
             answer(traffic, ITEMS, "POST", 200, 0.003)
-            traffic.add_recorded_durations()
+            traffic.move_durations_to_histogram()
             found = {
                 one.name + one.labels.get("le", ""): one.value
                 for one in (one for metric in traffic.collect() for one in metric.samples)
@@ -147,8 +147,8 @@ def test_recorded_times_are_counted_once(traffic: ProcessMetrics) -> None:
         answer(traffic, None, "GET", 404, 0.3)
     assert family(traffic, DURATION).samples == []
 
-    traffic.add_recorded_durations()
-    traffic.add_recorded_durations()
+    traffic.move_durations_to_histogram()
+    traffic.move_durations_to_histogram()
 
     other = ("other", "other", "404")
     assert samples(traffic, f"{DURATION}_count")[other] == 1_000
@@ -160,9 +160,9 @@ def test_methods_that_somebody_makes_up_take_no_memory(traffic: ProcessMetrics) 
     for number in range(5_000):
         answer(traffic, ITEMS, f"M{number}", 405, 0)
         if number % 500 == 0:
-            traffic.add_recorded_durations()
-    traffic.add_recorded_durations()
-    traffic.add_recorded_durations()
+            traffic.move_durations_to_histogram()
+    traffic.move_durations_to_histogram()
+    traffic.move_durations_to_histogram()
 
     assert sum(samples(traffic, f"{DURATION}_count").values()) == 5_000
     assert len(vars(traffic)["_times"]) <= 1_000

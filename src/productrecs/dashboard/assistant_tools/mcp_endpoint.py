@@ -21,7 +21,7 @@ from productrecs.http.pipeline.authentication import (
     UnknownKeyError,
     keys_of,
 )
-from productrecs.http.pipeline.cors import check_origin
+from productrecs.http.pipeline.cors import refuse_foreign_origin
 from productrecs.http.pipeline.error_responses import ROUTER_CODES, error_response
 from productrecs.http.pipeline.mcp_messages import Handle, answer_json_rpc_message
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
@@ -51,7 +51,7 @@ async def answer_merchant_assistant(request: Request) -> Response:
         refusal.headers["allow"] = "POST"
         return refusal
     base_url, exchange = base_url_for_reply(request), request.scope["productrecs"]
-    check_origin(request.headers.get("origin"), base_url)
+    refuse_foreign_origin(request.headers.get("origin"), base_url)
     store_id, token = await _authenticate_rate_limited(request, exchange)
     _LIMIT.check_and_count(f"{store_id} {token.token_id}")
     loop = asyncio.get_running_loop()

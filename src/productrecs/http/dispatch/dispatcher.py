@@ -252,7 +252,7 @@ async def _open_meter_and_check_for_bot(
     if admission.meter is None and not admission.is_cut_off:
         meter = await context.metering.open_meter(caller.store, context.read)
         admission.apply_quota(meter, caller.store, context.clock())
-    if _comes_from_bot(exchange, context):
+    if _is_page_call_of_bot(exchange, context):
         exchange.remove_shopper_and_mark_as_bot()
 
 
@@ -279,7 +279,7 @@ def _record_misuse_and_refusals(exchange: HttpExchange, context: ProcessContext)
         context.write_client.write_later(misuse)
 
 
-def _comes_from_bot(exchange: HttpExchange, context: ProcessContext) -> bool:
+def _is_page_call_of_bot(exchange: HttpExchange, context: ProcessContext) -> bool:
     """Return whether a page's call comes from a bot, so that it counts nowhere."""
     caller, query = exchange.admission.caller, exchange.query or {}
     if caller is None or caller.credential is SECRET:

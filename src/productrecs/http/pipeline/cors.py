@@ -50,7 +50,7 @@ def cors_headers(
     return REFUSED_ORIGIN_HEADERS
 
 
-def check_origin(origin: str | None, base: str) -> None:
+def refuse_foreign_origin(origin: str | None, base: str) -> None:
     """Accept programs, which send no Origin, and pages of the service itself.
 
     The scheme may differ: a proxy may speak TLS in our place.

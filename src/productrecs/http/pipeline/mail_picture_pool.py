@@ -59,7 +59,7 @@ class MailPicturePool:
         self._running: dict[_Key, asyncio.Task[bytes]] = {}
         self._silent_hosts: dict[str, float] = {}  # until when they are not asked
 
-    async def draw(
+    async def draw_card_as_jpeg(
         self, store_id: StoreId, picture_url: str, card: ProductCard, own_host: str = ""
     ) -> bytes:
         """Return a card as a JPEG; without its picture where that cannot be fetched.

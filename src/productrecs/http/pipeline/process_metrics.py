@@ -130,11 +130,13 @@ class ProcessMetrics:
         path = OTHER if route is None else route.path
         self._times[path, method, status].append(time.monotonic() - began)
 
-    def add_recorded_durations(self) -> None:
+    def move_durations_to_histogram(self) -> None:
         """Add the recorded durations to the histogram."""
         for kind, times in self._times.items():
             if times:
-                self._durations.labels(*_label_values_of(kind)).observe_all(np.array(times))
+                self._durations.labels(*_label_values_of_request_kind(kind)).observe_all(
+                    np.array(times)
+                )
                 del times[:]
         if len(self._times) > _MAX_KINDS:  # a client sends invented methods
             self._times.clear()
@@ -184,7 +186,7 @@ def _make_counter(registry: CollectorRegistry, name: str, text: str, label: str)
     return Counter(_PREFIX + name, text, [label] if label else [], registry=registry)
 
 
-def _label_values_of(kind: _Kind) -> tuple[str, str, str]:
+def _label_values_of_request_kind(kind: _Kind) -> tuple[str, str, str]:
     """Return the route, method and status that a kind of request is counted under."""
     path, method, status = kind
     route = routes_by_path().get(path)

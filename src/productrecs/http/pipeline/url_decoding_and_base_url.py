@@ -41,7 +41,7 @@ class UnknownBuildError(ProductRecsError):
     """This installation never published a widget build with this digest."""
 
 
-def id_of_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
+def decode_id_in_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
     """Return the id after `prefix`, which may hold any Unicode and `/`.
 
     None for another path, and for an empty id.

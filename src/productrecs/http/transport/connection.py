@@ -287,7 +287,7 @@ class HttpConnection(HttpToolsProtocol):
         """Parse received data, unless it has to wait in the request queue."""
         request_queue = self._state.request_queue
         if request_queue is None or not request_queue.queue_if_busy(self, data):
-            self.receive(data)
+            self.parse_and_answer(data)
 
     def parse_first_waiting_chunk(self) -> None:
         """Parse the first waiting chunk, unless the client is gone."""
@@ -297,13 +297,13 @@ class HttpConnection(HttpToolsProtocol):
         data = self.waiting.pop(0)
         if not self.waiting:
             self.flow.resume_reading()
-        self.receive(data)
+        self.parse_and_answer(data)
 
     def pause_client(self) -> None:
         """Stop reading until the waiting chunks are parsed."""
         self.flow.pause_reading()
 
-    def receive(self, data: bytes) -> None:
+    def parse_and_answer(self, data: bytes) -> None:
         """Parse received data, and start to answer complete requests."""
         self._may_use_fast_path = True
         if self._parser.is_between_messages:
@@ -331,7 +331,7 @@ class HttpConnection(HttpToolsProtocol):
         """Start to answer; while draining, the connection closes after this reply."""
         if not self._try_answer_fast(request):
             self._start_cycle(request)
-        self._count_request()
+        self._count_request_and_reset_body_bytes()
         if self._draining:
             self.close_after_reply()
 
@@ -363,7 +363,7 @@ class HttpConnection(HttpToolsProtocol):
         allow_single_write(self.cycle, scope)
         self._start_asgi_task(self.cycle, self.app)
 
-    def _count_request(self) -> None:
+    def _count_request_and_reset_body_bytes(self) -> None:
         if self._requests == 0:
             self._admission.record_request(self)
         self._requests += 1
@@ -378,7 +378,7 @@ class HttpConnection(HttpToolsProtocol):
             or not self._try_write_fast_reply(*found)
         ):
             return False
-        self._count_request()
+        self._count_request_and_reset_body_bytes()
         return True
 
     def _try_answer_fast(self, request: ParsedRequest) -> bool:

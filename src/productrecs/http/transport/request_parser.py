@@ -267,7 +267,7 @@ class RequestParser:
         )
         return True
 
-    def _check_line_is_incomplete(self, otherwise: str) -> None:
+    def _check_line_is_incomplete(self, error_text_if_complete: str) -> None:
         """Wait for the rest of a line.
 
         Raises:
@@ -275,7 +275,7 @@ class RequestParser:
             HeadersTooLargeError: when it is too long.
         """
         if self._data.find(b"\n", self._at) >= 0:
-            raise MalformedRequestError(otherwise)
+            raise MalformedRequestError(error_text_if_complete)
         if self._overhead + len(self._data) - self._at > HEAD_LIMIT_BYTES:
             raise HeadersTooLargeError
 

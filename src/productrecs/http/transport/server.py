@@ -244,9 +244,11 @@ class _Server(uvicorn.Server):
             self._check_and_close_overdue_periodically()
         )
         await self._stop_requested.wait()
-        _log.info("server draining", extra={"connections": len(self._connections())})
+        _log.info(
+            "server draining", extra={"connections": len(self._open_http_connections())}
+        )
         self._draining.begin()
-        for connection in self._connections():
+        for connection in self._open_http_connections():
             connection.close_after_reply()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._skip_drain.wait(), self._options.drain_seconds)
@@ -290,7 +292,7 @@ class _Server(uvicorn.Server):
             if waited > self._options.finish_seconds:
                 _log.error("requests cancelled", extra={"requests": len(state.tasks)})
                 break
-            for connection in self._connections():
+            for connection in self._open_http_connections():
                 # A new connection gets time to send its request.
                 if not (connection.is_fresh and waited < FIRST_REQUEST_SECONDS):
                     connection.shutdown()
@@ -304,11 +306,11 @@ class _Server(uvicorn.Server):
             await asyncio.sleep(TIMEOUT_CHECK_SECONDS)
             self._options.on_check()
             now = loop.time()
-            for connection in self._connections():
+            for connection in self._open_http_connections():
                 if connection.update_wait_and_check_overdue(now, self._options.timeouts):
                     connection.transport.abort()
 
-    def _connections(self) -> list[HttpConnection]:
+    def _open_http_connections(self) -> list[HttpConnection]:
         return [
             connection
             for connection in self.server_state.connections

@@ -20,7 +20,7 @@ from productrecs.http.routes.integration.call_body_and_transaction import (
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.schemas.integration import (
     CustomerIdChangesBody,
-    parse_customer_ids,
+    parse_customer_id_changes,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
@@ -55,7 +55,7 @@ async def link_former_customer_ids(request: Request) -> Response:
     history to a caller with the publishable key. A repeat changes nothing.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    pairs = parse_customer_ids(await read_json_body(request))
+    pairs = parse_customer_id_changes(await read_json_body(request))
     store_id, services = exchange.known_caller.store.store_id, exchange.context.services
 
     def link_pairs(work: WriteTransaction) -> int:

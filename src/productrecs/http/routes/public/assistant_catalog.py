@@ -342,7 +342,7 @@ class AssistantRequest:
                 name.decode(): value.decode() for name, value in billing_headers(notice)
             }
             if notice.is_cut_off:
-                return self._empty_reply(operation)
+                return self._cut_off_reply(operation)
         reply = await self._compute_reply_and_count_search(operation, call)
         meter.count_call()
         self._record_call(operation, call)
@@ -359,7 +359,7 @@ class AssistantRequest:
             ):
                 context.write_client.write_later(search)
 
-    def _empty_reply(self, operation: CatalogOperation) -> dict[str, Any]:
+    def _cut_off_reply(self, operation: CatalogOperation) -> dict[str, Any]:
         if operation is CatalogOperation.PRODUCT:
             message = "the catalog cannot be read at present"
             return failure_reply(self.version, operation, "unavailable", message)
@@ -378,7 +378,7 @@ class AssistantRequest:
             context.clock(),
         ).in_preferred_currency()
         if isinstance(call, CatalogSearchCall) and call.is_related:
-            reply = await self._related_products_reply(catalog, call)
+            reply = await self._related_reply_and_count_photo_search(catalog, call)
         elif isinstance(call, CatalogSearchCall):
             hits, total = await context.search_pool.run(lambda: catalog.search_items(call))
             searcher = searcher_of_scope(self.scope, None)
@@ -400,7 +400,7 @@ class AssistantRequest:
         extension = extension_name(self.base_url) if is_related else None
         return {"ucp": ucp_reply_member(self.version, operation, extension)} | reply
 
-    async def _related_products_reply(
+    async def _related_reply_and_count_photo_search(
         self, catalog: AssistantCatalog, call: CatalogSearchCall
     ) -> dict[str, Any]:
         context, store = self.exchange.context, self.store

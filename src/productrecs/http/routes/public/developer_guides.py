@@ -106,7 +106,7 @@ def status_by_error_code() -> dict[str, int]:
     return {code.code: code.status for code in sorted(known, key=lambda code: code.status)}
 
 
-def _table_of_store_settings() -> str:
+def _store_settings_table() -> str:
     defaults = StoreSettings()
     rows = [
         (
@@ -256,7 +256,7 @@ def _format_default(value: object) -> str:
 
 GUIDE_TABLES: Final[Facts] = MappingProxyType(
     {
-        "settings": _table_of_store_settings,
+        "settings": _store_settings_table,
         "installation-settings": _installation_settings_table,
         "routes": _routes_table,
         "codes": _error_codes_table,

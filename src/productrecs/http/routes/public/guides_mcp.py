@@ -19,7 +19,7 @@ from productrecs.http.openapi_responses import (
     json_content,
     success_response,
 )
-from productrecs.http.pipeline.cors import check_origin
+from productrecs.http.pipeline.cors import refuse_foreign_origin
 from productrecs.http.pipeline.mcp_messages import NOT_JSON, answer_json_rpc_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
@@ -92,14 +92,14 @@ async def answer_guides_mcp_message(request: Request) -> Response:
     Stateless: nothing need be opened first, whichever revision of the protocol is spoken.
     """
     base = base_url_for_reply(request)
-    check_origin(request.headers.get("origin"), base)
+    refuse_foreign_origin(request.headers.get("origin"), base)
     headers = dict(request.scope["headers"])
     address = address_of_client(peer_of(request.scope), headers)
     _LIMIT.check_and_count(public_network_of(address) or address)
-    return await answer_json_rpc_message(request, lambda: _load_server(base))
+    return await answer_json_rpc_message(request, lambda: _load_guides_handler(base))
 
 
-def _load_server(base: str) -> "Handle":
+def _load_guides_handler(base: str) -> "Handle":
     # Imported here, by the first call: 30 MB that most processes never need.
     from productrecs.http.routes.public.guides_mcp_tools import build_guides_server  # noqa: PLC0415
 

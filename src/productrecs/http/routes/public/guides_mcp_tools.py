@@ -173,7 +173,7 @@ _CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, objec
 def build_guides_server(base: str) -> McpToolServer:
     """Return the server; `base` is the address that the caller used."""
 
-    async def run(name: str, arguments: Mapping[str, object]) -> dict[str, object]:
+    async def run_tool(name: str, arguments: Mapping[str, object]) -> dict[str, object]:
         if name not in _CALLS:
             raise UnknownToolError(name)
         arguments_type, tool = _CALLS[name]
@@ -185,7 +185,7 @@ def build_guides_server(base: str) -> McpToolServer:
         instructions="Start with list_docs or search_docs; read_doc has the whole guide.",
         website_url=base,
         tools=TOOLS,
-        run=run,
+        run=run_tool,
         list_ttl_ms=_HOUR_MS,
         list_scope="public",
     )

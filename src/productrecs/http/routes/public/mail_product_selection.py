@@ -306,7 +306,7 @@ async def _recommended_products(slot_request: MailSlotRequest) -> list[MailProdu
     return [MailProduct(card.id, card.source) for card in _read_list(body).recommendations]
 
 
-async def meter_within_quota(slot_request: MailSlotRequest) -> "CallMeter | None":
+async def open_meter_if_within_quota(slot_request: MailSlotRequest) -> "CallMeter | None":
     """Return the store's meter, or None where the plan is used up."""
     context, store = slot_request.context, slot_request.store
     meter = await context.metering.get_or_open_meter(store, context.read)

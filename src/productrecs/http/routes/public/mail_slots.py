@@ -34,7 +34,7 @@ from productrecs.http.routes.public.mail_product_selection import (
     MailQueryParameters,
     MailSlotRequest,
     load_or_choose_and_store_products,
-    meter_within_quota,
+    open_meter_if_within_quota,
     verify_slot_request,
 )
 from productrecs.http.routes.widget.shopper_history_access import IDENTITY
@@ -103,7 +103,7 @@ async def mail_image(
     be bought. Where there is none, the picture names the shop.
     """
     slot_request = await verify_slot_request(request, query)
-    meter = await meter_within_quota(slot_request)
+    meter = await open_meter_if_within_quota(slot_request)
     card = None if meter is None else await _load_or_choose_card_at_position(slot_request)
     slot_request.count_engagement(MailResource.IMAGE)
     title, price, picture = slot_request.store.domain, "", ""
@@ -120,11 +120,11 @@ async def mail_image(
     if query.campaign != PREVIEW_CAMPAIGN:
         note = ""  # shoppers do not read what a merchant should mend
     try:
-        jpeg = await slot_request.context.mail_pictures.draw(
+        jpeg = await slot_request.context.mail_pictures.draw_card_as_jpeg(
             slot_request.store.store_id,
             picture,
             ProductCard(title, price, width, note),
-            _demo_host(request),
+            _own_host_and_port_if_demo(request),
         )
     except (QueueFullError, NotAPictureError):
         if not picture:
@@ -156,13 +156,13 @@ async def _load_or_choose_card_at_position(
 
 
 def _picture_url(slot_request: MailSlotRequest, card: MailProductCard) -> str:
-    url, host = card.image_url or "", _demo_host(slot_request.request)
+    url, host = card.image_url or "", _own_host_and_port_if_demo(slot_request.request)
     if host and url.startswith("/"):
         return f"http://{host}{url}"
     return absolute_url(url, slot_request.store.domain) if url else ""
 
 
-def _demo_host(request: Request) -> str:
+def _own_host_and_port_if_demo(request: Request) -> str:
     """Return this server's host and port if it is the demo shop too; else nothing."""
     if IS_DEMO not in request.scope:
         return ""

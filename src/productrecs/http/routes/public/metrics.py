@@ -277,7 +277,7 @@ async def metrics(request: Request) -> Response:
     Requires the operator's token; no metric is about a shopper or a product.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    exchange.context.process_metrics.add_recorded_durations()
+    exchange.context.process_metrics.move_durations_to_histogram()
     accept = request.headers.get("accept", "")
     body, kind = await asyncio.to_thread(_render_metrics, exchange.context, accept)
     return Response(body, headers={"content-type": kind})

@@ -21,7 +21,7 @@ from productrecs.http.pipeline.route_declaration import (
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.woocommerce_plugin_download import (
     ARCHIVE_REPLIES,
-    archive_reply,
+    archive_download_reply,
     php_string,
     read_asset_folder,
     zip_files,
@@ -56,7 +56,7 @@ async def opencart_extension(request: Request) -> Response:
     OpenCart reads the extension's name from the file's name.
     """
     archive = build_opencart_archive(base_url_for_reply(request))
-    return archive_reply(request, archive, OPENCART_PATH)
+    return archive_download_reply(request, archive, OPENCART_PATH)
 
 
 @routes.get(
@@ -68,7 +68,7 @@ async def opencart_extension(request: Request) -> Response:
 async def prestashop_module(request: Request) -> Response:
     """Return the archive that PrestaShop installs under Modules, Module Manager."""
     archive = build_prestashop_archive(base_url_for_reply(request))
-    return archive_reply(request, archive, PRESTASHOP_PATH)
+    return archive_download_reply(request, archive, PRESTASHOP_PATH)
 
 
 @memoized(RegisteredCache.PLUGIN_ARCHIVES)

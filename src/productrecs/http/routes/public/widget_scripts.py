@@ -231,12 +231,12 @@ async def _script_response_for_store(
     if store is None:
         is_run = request.headers.get("sec-fetch-dest") == "script"
         return _unknown_store_script(domain, 200 if is_run else 404)
-    has_pictures = await _has_picture_index(exchange.context, store)
+    has_pictures = await _may_have_picture_index(exchange.context, store)
     call = script_call_of_store(store, has_pictures=has_pictures)
     return script_response(request, load_script(script_name), call, CACHED)
 
 
-async def _has_picture_index(context: "ProcessContext", store: "Store") -> bool:
+async def _may_have_picture_index(context: "ProcessContext", store: "Store") -> bool:
     """Return whether a photo can find products; True if the database cannot say."""
     try:
         found = await context.read(

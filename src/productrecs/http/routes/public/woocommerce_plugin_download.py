@@ -173,12 +173,12 @@ async def download_woocommerce_plugin(request: Request) -> Response:
 
     The same release of the service at the same address always returns the same bytes.
     """
-    return archive_reply(
+    return archive_download_reply(
         request, build_woocommerce_archive(base_url_for_reply(request)), PLUGIN_PATH
     )
 
 
-def archive_reply(request: Request, archive: bytes, path: str) -> Response:
+def archive_download_reply(request: Request, archive: bytes, path: str) -> Response:
     """Return an archive, to be saved under the last part of its path."""
     reply = cacheable_response(request, archive, _KIND, vary="Host")
     name = path.rpartition("/")[2]

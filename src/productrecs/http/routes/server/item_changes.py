@@ -25,7 +25,7 @@ from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.process_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.pipeline.url_decoding_and_base_url import id_of_path
+from productrecs.http.pipeline.url_decoding_and_base_url import decode_id_in_path
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.catalog.catalog_push import (
     PushResult,
@@ -183,7 +183,7 @@ async def delete_item(
     new.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    item_id_in_path = id_of_path(request.scope["raw_path"]) or item_id
+    item_id_in_path = decode_id_in_path(request.scope["raw_path"]) or item_id
     if "\0" in item_id_in_path:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)

@@ -18,7 +18,10 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.pipeline.url_decoding_and_base_url import ORDER_PREFIX, id_of_path
+from productrecs.http.pipeline.url_decoding_and_base_url import (
+    ORDER_PREFIX,
+    decode_id_in_path,
+)
 from productrecs.http.routes.cursor_pages import (
     CURSOR_DESCRIPTION,
     DEFAULT_PAGE,
@@ -179,12 +182,12 @@ async def list_items(
     (after,) = parse_cursor(cursor, tuple[KeyNumber], (-1,))
     since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
 
-    def read_page() -> Response:
+    def read_page_reply() -> Response:
         with exchange.context.services.database.reading() as connection:
             catalog = CatalogRepository(connection, store.store_id)
             ids = dict(catalog.page_of_changed_ids(after, limit + 1, since_ms))
 
-            def load_items(numbers: Sequence[tuple[int]]) -> Iterable[object]:
+            def load_items_or_ids(numbers: Sequence[tuple[int]]) -> Iterable[object]:
                 item_ids = [ids[number] for (number,) in numbers]
                 if fields is not None:
                     return item_ids
@@ -195,9 +198,9 @@ async def list_items(
                     if item_id in stored_items
                 ]
 
-            return page_reply([(number,) for number in ids], limit, load_items)
+            return page_reply([(number,) for number in ids], limit, load_items_or_ids)
 
-    return await asyncio.to_thread(read_page)
+    return await asyncio.to_thread(read_page_reply)
 
 
 @routes.get(
@@ -219,7 +222,7 @@ async def get_item(
 ) -> Response:
     """Return an item of the catalog with all its fields, in the form of a push."""
     exchange: RequestContext = request.scope["productrecs"]
-    sent_id = id_of_path(request.scope["raw_path"]) or item_id
+    sent_id = decode_id_in_path(request.scope["raw_path"]) or item_id
     store_id = exchange.known_caller.store.store_id
 
     def find() -> StoredItem | None:
@@ -264,7 +267,7 @@ async def list_orders(
     after = parse_cursor(cursor, tuple[str, KeyNumber], ("", -1))
     since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
 
-    def read_page() -> Response:
+    def read_page_reply() -> Response:
         with exchange.context.services.database.reading() as connection:
             purchases = PurchaseRepository(connection, store.store_id)
             catalog = CatalogRepository(connection, store.store_id)
@@ -280,7 +283,7 @@ async def list_orders(
 
             return page_reply(keys, limit, load_orders)
 
-    return await asyncio.to_thread(read_page)
+    return await asyncio.to_thread(read_page_reply)
 
 
 @routes.get(
@@ -302,7 +305,7 @@ async def get_order(
 ) -> Response:
     """Return an order; of an id that was accepted again after seven days, the latest."""
     exchange: RequestContext = request.scope["productrecs"]
-    sent_id = id_of_path(request.scope["raw_path"], ORDER_PREFIX) or order_id
+    sent_id = decode_id_in_path(request.scope["raw_path"], ORDER_PREFIX) or order_id
     store_id = exchange.known_caller.store.store_id
 
     def find_orders() -> dict[tuple[str, int], dict[str, Any]]:

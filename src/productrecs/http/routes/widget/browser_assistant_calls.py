@@ -29,7 +29,9 @@ AssistantQuery = Annotated[
 ]
 
 
-def count_browser_assistant_call(exchange: RequestContext, tool: BrowserTool) -> None:
+def count_browser_assistant_call_if_allowed(
+    exchange: RequestContext, tool: BrowserTool
+) -> None:
     """Count an answered call of a tool, if the store allows assistants in browsers."""
     store, context = exchange.known_caller.store, exchange.context
     if store.settings.browser_assistants:

@@ -269,9 +269,11 @@ def encode_results_page(
 _ASKED: Final = re.compile(rb'"refine":\{"attribute":("(?:[^"\\]|\\.)*")')
 
 
-def asked_filter_kind(body: bytes) -> str:
+def filter_kind_asked_for(reply_body: bytes) -> str:
     """Return the kind of filter that the question of a reply asks for; "" without one."""
-    found = _ASKED.search(body)  # no text of a product matches: it has its quotes escaped
+    found = _ASKED.search(
+        reply_body
+    )  # no text of a product matches: it has its quotes escaped
     if found is None:
         return ""
     return filter_kind(str(json.loads(found[1])))

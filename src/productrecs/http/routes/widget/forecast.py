@@ -24,7 +24,7 @@ from productrecs.http.pipeline.authentication import Caller, SecretKeyRequiredEr
 from productrecs.http.pipeline.route_declaration import EITHER, PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import (
     FORECAST_PREFIX,
-    id_of_path,
+    decode_id_in_path,
 )
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
@@ -182,7 +182,7 @@ async def read_item_forecast(
     exchange: RequestContext = request.scope["productrecs"]
     store = _check_forecast_access(exchange.known_caller)
     services = exchange.context.services
-    requested_id = id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
+    requested_id = decode_id_in_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
     content = await asyncio.to_thread(
         _encode_item_forecast, services.database, store, requested_id, services.clock()
     )

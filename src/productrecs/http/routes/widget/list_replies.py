@@ -114,7 +114,9 @@ async def answer_list(
     access: ShopperHistoryAccess,
 ) -> bytes:
     """Return the body of a reply; without a shopper it may come from the cache."""
-    body = await _list_body(context, cached_store, list_request, access)
+    body = await _read_histories_and_build_list_body(
+        context, cached_store, list_request, access
+    )
     return _add_anchor_and_record_refused_identity(
         context, cached_store, list_request, body, access
     )
@@ -132,7 +134,7 @@ def _add_anchor_and_record_refused_identity(
     return record_and_warn_of_refused_identity(context, cached_store, body, access)
 
 
-async def _list_body(
+async def _read_histories_and_build_list_body(
     context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
@@ -181,7 +183,7 @@ def _assign_arms_and_build_list_body(
     maker = _make_list_maker(
         context, cached_store, list_request, histories, context.clock(), placement
     )
-    return maker.write(maker.pick())
+    return maker.write(maker.pick_and_count())
 
 
 async def answer_trending(
@@ -253,7 +255,7 @@ def _is_bundle_of_hidden_product(
 class _ListMaker(NamedTuple):
     """How a list is made and written, and the sold-out product that it may be about."""
 
-    pick: Callable[[], list[Pick]]
+    pick_and_count: Callable[[], list[Pick]]
     write: Callable[[Sequence[Pick]], bytes]
     sold_out: int | None
 
@@ -290,7 +292,7 @@ def _make_list_maker(
 
     is_without_anchor = _is_bundle_of_hidden_product(state, list_request, now_ms)
 
-    def pick() -> list[Pick]:
+    def pick_and_count() -> list[Pick]:
         if placed_requests is None:
             picks = recommend(state, list_request, histories, now_ms)
         else:
@@ -317,7 +319,7 @@ def _make_list_maker(
         )
         return with_placement_and_bundle(body, placed_requests, state, offer)
 
-    return _ListMaker(pick, write_body, sold_out)
+    return _ListMaker(pick_and_count, write_body, sold_out)
 
 
 def is_list_tested(cached_store: CachedStore, placement: str) -> bool:
@@ -350,7 +352,7 @@ def _anonymous_list_body(
     maker = _make_list_maker(context, cached_store, list_request, NO_HISTORIES, now_ms)
     # Each page has its own list, so caching does not pay.
     if list_request.excluded or list_request.filters != NO_FILTERS:
-        return maker.write(maker.pick())
+        return maker.write(maker.pick_and_count())
     request_key = (
         list_request.source.value,
         list_request.num,
@@ -393,7 +395,7 @@ def _cached_or_computed_body(
         inputs, key, now, maker.write, fingerprints
     )
     if body is None:
-        picks = maker.pick()
+        picks = maker.pick_and_count()
         body = maker.write(picks)
         cached_store.recommendation_cache.put(key, picks, body, now, fingerprints)
     return body

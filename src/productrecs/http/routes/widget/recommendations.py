@@ -26,7 +26,7 @@ from productrecs.http.pipeline.route_declaration import EITHER, FastReply, Route
 from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
-    count_browser_assistant_call,
+    count_browser_assistant_call_if_allowed,
 )
 from productrecs.http.routes.widget.list_parameters import (
     LOOKS_LIKE_FILTER,
@@ -284,7 +284,7 @@ async def recommend(
     body = await answer_list(exchange.context, cached_store, list_request, access)
     body = warn_of_unknown_parameters(body, _lists, request.query_params)
     if assistant:
-        count_browser_assistant_call(exchange, BrowserTool.RECOMMEND)
+        count_browser_assistant_call_if_allowed(exchange, BrowserTool.RECOMMEND)
     return Response(body, media_type="application/json")
 
 

@@ -47,7 +47,7 @@ from productrecs.http.pipeline.search_count_recorder import (
 from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
-    count_browser_assistant_call,
+    count_browser_assistant_call_if_allowed,
 )
 from productrecs.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
@@ -60,10 +60,10 @@ from productrecs.http.routes.widget.faceted_search import (
     RefineQuery,
     SortQuery,
     SuggestQuery,
-    asked_filter_kind,
     build_page_request,
     encode_results_page,
     filter_kind,
+    filter_kind_asked_for,
     filters_and_redirect_fields,
     highlight_products,
     parse_query_filter_fields,
@@ -256,7 +256,7 @@ async def search(
         exchange.context, cached_store, query.search, searcher, access
     )
     if assistant:
-        count_browser_assistant_call(exchange, BrowserTool.SEARCH)
+        count_browser_assistant_call_if_allowed(exchange, BrowserTool.SEARCH)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     body = warn_of_unknown_parameters(reply.body, _searches, request.query_params)
     return Response(body, media_type="application/json", headers=headers)
@@ -441,7 +441,7 @@ def _count_search_and_question(
             store_id, query, searcher, is_empty=is_empty
         )
         if isinstance(search, ResultsPageRequest):
-            asked = asked_filter_kind(reply.body) if search.refine else ""
+            asked = filter_kind_asked_for(reply.body) if search.refine else ""
             context.searches.count_question_unless_bot(
                 store_id,
                 query,
@@ -465,7 +465,7 @@ async def _results_page_reply(
     """Return the reply to a search with page options."""
     store_id = searchable.catalog.store_id
 
-    def trending(visible: Mask) -> Iterator[int]:
+    def trending_items_without_rules(visible: Mask) -> Iterator[int]:
         return (
             pick.item
             for pick in trending_picks_without_rules(
@@ -474,7 +474,7 @@ async def _results_page_reply(
         )
 
     page = await context.search_pool.run(
-        lambda: results_page(searchable, listing, now_ms, trending)
+        lambda: results_page(searchable, listing, now_ms, trending_items_without_rules)
     )
     descriptions: dict[int, str] = {}
     if listing.highlight:
