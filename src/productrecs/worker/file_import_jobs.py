@@ -261,7 +261,7 @@ class DashboardFileJobs:
             file_import.progress, self._importer.share_before_storing(file_import)
         )
 
-        def on_share(share: float) -> None:
+        def report_share_or_yield(share: float) -> None:
             nonlocal saved_at, checked_at, began
             progress.report_or_interrupt(share)
             now = time.monotonic()
@@ -282,7 +282,7 @@ class DashboardFileJobs:
                 checked_at = now
                 self._yield_to_waiting_store(job)
 
-        return on_share
+        return report_share_or_yield
 
     def _yield_to_waiting_store(self, job: Job) -> None:
         """Yield to another store that waits for the same kind of job.
@@ -416,7 +416,7 @@ class OrderUploadJobs:
             store.settings.zone,
             services.clock,
         )
-        while upload_import.run_next(time_slice.on_share):
+        while upload_import.run_next(time_slice.report_share_or_yield):
             time_slice.start_next_file_or_yield()
             _log.info("upload imported", extra={"store": job.store_id})
 
@@ -456,7 +456,7 @@ class _TimeSlice:
         self._began = self._started_file_at = self._moved = time.monotonic()
         self._allowed = SLICE_SECONDS
 
-    def on_share(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
+    def report_share_or_yield(self, share: float, has_moved: bool) -> None:  # noqa: FBT001 - a callback
         """Report how far the file is read; interrupt the job if its slice is over."""
         self._progress.report_or_interrupt(share)
         now = time.monotonic()

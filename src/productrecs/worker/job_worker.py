@@ -238,7 +238,7 @@ class JobWorker:
         seconds = time.monotonic() - began
         is_notable = outcome != "done" or seconds > SLOW_SECONDS
         level = logging.INFO if is_notable else logging.DEBUG
-        _log.log(level, "job finished", extra=_log_fields(job, outcome, seconds))
+        _log.log(level, "job finished", extra=_job_log_fields(job, outcome, seconds))
         release_freed_memory()
         return True
 
@@ -264,7 +264,7 @@ class JobWorker:
             return "given back" if self._queue.requeue_interrupted(job) else "lost"
         final = isinstance(error, JobRefusedError | StoreDeletedError)
         state = self._queue.fail(job, error, final=final)
-        facts = _log_fields(job, state or "lost", None)
+        facts = _job_log_fields(job, state or "lost", None)
         if state == JobState.DEAD and not isinstance(error, StoreDeletedError):
             _log.error("job abandoned", extra=facts, exc_info=error)
         elif not final:
@@ -303,7 +303,7 @@ class JobWorker:
                 )
 
 
-def _log_fields(job: Job, outcome: str, seconds: float | None) -> dict[str, object]:
+def _job_log_fields(job: Job, outcome: str, seconds: float | None) -> dict[str, object]:
     return {
         "job": job.job_id,
         "kind": job.kind,

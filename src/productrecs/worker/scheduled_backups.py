@@ -177,7 +177,7 @@ def build_backup_worker(services: Services) -> JobWorker:
     """Return the worker of scheduled backups."""
 
     def back_up(_job: Job, progress: JobProgress) -> None:
-        def begin(_stage: str, size: int) -> Advance:
+        def begin_stage(_stage: str, size: int) -> Advance:
             done = 0
 
             def advance(step: int) -> None:
@@ -187,7 +187,7 @@ def build_backup_worker(services: Services) -> JobWorker:
 
             return advance
 
-        backup = make_scheduled_backup_and_delete_old(services, begin)
+        backup = make_scheduled_backup_and_delete_old(services, begin_stage)
         _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
 
     periodic_tasks = RecurringJobEnqueuer(

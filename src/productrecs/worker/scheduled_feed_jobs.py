@@ -106,7 +106,7 @@ class FeedFetchHandler:
         folder, upload_id = self._services.upload_folder, new_upload_id()
         is_kept = False
         try:
-            download = self._download(store, feed, upload_id, progress)
+            download = self._download_to_upload_folder(store, feed, upload_id, progress)
             if download is None or download.digest == feed.digest:
                 return self._record_unchanged(store, feed, download)
             folder.move_to_object_store(upload_id)
@@ -121,7 +121,7 @@ class FeedFetchHandler:
                 folder.remove(upload_id)
         return fetch
 
-    def _download(
+    def _download_to_upload_folder(
         self, store: Store, feed: ScheduledFeed, upload_id: str, progress: JobProgress
     ) -> DownloadedFeed | None:
         services = self._services

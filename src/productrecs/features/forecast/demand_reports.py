@@ -164,7 +164,7 @@ def daily_forecast_report(database: Database, store: Store, query: ReportQuery) 
     return Report(
         "forecast",
         f"{title}, forecast {iso(run.generated_at)}",
-        figures=_forecast_figures(run, summary),
+        figures=_total_and_accuracy_figures(run, summary),
         columns=columns,
         rows=tuple(tuple(day[name] for name in names) for day in summary["forecast"]),
         notes=notes,
@@ -233,7 +233,9 @@ def _forecast_day_columns(mode: str) -> tuple[FigureDefinition, ...]:
     )
 
 
-def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
+def _total_and_accuracy_figures(
+    run: ForecastRun, summary: Mapping[str, Any]
+) -> tuple[Figure, ...]:
     figures = [
         define_figure(f"{days} {band}", "number", amount, _TOTAL_MEANINGS[days])
         for days, bands in summary["totals"].items()

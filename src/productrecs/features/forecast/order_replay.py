@@ -132,7 +132,9 @@ def replay_order_rules(
     """
     replay = _choose_products_and_days(inputs, items, settings)
     return (
-        None if replay is None else (replay, _replay_report_rows(inputs, replay, settings))
+        None
+        if replay is None
+        else (replay, _simulate_report_rows(inputs, replay, settings))
     )
 
 
@@ -185,7 +187,7 @@ def _order_terms(items: Sequence[ForecastItemRow], settings: StoreSettings) -> O
     )
 
 
-def _replay_report_rows(
+def _simulate_report_rows(
     inputs: DemandInputs, replay: OrderReplayInputs, settings: StoreSettings
 ) -> list[list[Any]]:
     amounts = replay.demand.amounts.astype(np.float64)

@@ -82,13 +82,13 @@ def build_average_sales_rule(
     """
     days_covered = terms.lead_days + terms.order_days + reserve_days
 
-    def order(day: int, stock: Floats, arriving: Floats) -> Floats:
+    def units_to_order(day: int, stock: Floats, arriving: Floats) -> Floats:
         known = demand[:, start + day + 1 - MEAN_DAYS : start + day + 1]
         lacking = known.mean(axis=1) * days_covered - stock - arriving.sum(axis=1)
         is_due = day % terms.order_days == 0
         return np.where(is_due, terms.rounded_to_packs(lacking), 0.0)
 
-    return order
+    return units_to_order
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -235,7 +235,7 @@ class _ItemWriter:
         self._pushed += len(chunk)
         if chunk and self._pushed <= self._stored:
             return
-        with self._transaction() as log:
+        with self._log_transaction() as log:
             repository = CatalogRepository(log.transaction, log.store_id)
             stored = find_stored_items(repository, chunk)
             accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
@@ -255,14 +255,14 @@ class _ItemWriter:
     def remove(self, missing: Sequence[StoredItem]) -> None:
         """Discontinue items."""
         patches = [removal_patch(stored.item.item_id) for stored in missing]
-        with self._transaction() as log:
+        with self._log_transaction() as log:
             first = {patch.item_id for patch in patches}
             self._upsert_with_undo_changes(log, patches, first)
             self.report.removed += len(missing)
             self._store_progress(log)
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[StoreLogTransaction]:
+    def _log_transaction(self) -> Iterator[StoreLogTransaction]:
         services, store_id = self._services, self._store.store_id
         with services.database.transaction() as transaction:
             log = StoreLogTransaction(

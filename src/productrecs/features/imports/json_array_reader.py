@@ -44,22 +44,22 @@ class JsonArrayReader:
         while True:
             start, end = self._read_value_bounds()
             yield self._text[start:end]
-            if self._expect(",]") == "]":
+            if self._read_expected_character(",]") == "]":
                 return
 
     def _skip_to_first_member(self) -> None:
         """Skip the text before the first member."""
-        if self._expect("[{") == "[":
+        if self._read_expected_character("[{") == "[":
             return
         while True:
             start, end = self._read_value_bounds()
             is_items = self._text[start:end] == '"items"'
-            self._expect(":")
+            self._read_expected_character(":")
             if is_items:
-                self._expect("[")
+                self._read_expected_character("[")
                 return
             self._read_value_bounds()
-            self._expect(",")
+            self._read_expected_character(",")
 
     def _read_value_bounds(self) -> tuple[int, int]:
         """Return the bounds of the next value, and skip it."""
@@ -78,7 +78,7 @@ class JsonArrayReader:
                 raise self._error(f"a value is not JSON ({reason})")
             self._read_block()
 
-    def _expect(self, expected: str) -> str:
+    def _read_expected_character(self, expected: str) -> str:
         character = self._peek_after_blanks()
         if not character or character not in expected:
             expected_text = " or ".join(expected)

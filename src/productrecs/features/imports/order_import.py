@@ -111,7 +111,7 @@ class OrderImport:
         own_currency = self.store.settings.currency
         for number, line in (
             (row[0], line)
-            for row in self._counted_rows(file, report)
+            for row in self._read_and_count_rows(file, report)
             for line in read_and_count_lines(
                 reader, row, time_index, report, self._accepted_times()
             )
@@ -150,7 +150,7 @@ class OrderImport:
         if not self.ordered_today:
             self.orders.require_a_readable_time(file)
 
-    def _counted_rows(
+    def _read_and_count_rows(
         self, file: BinaryIO, report: OrderHistoryImportReport
     ) -> Iterator[Row]:
         for row in read_rows(file, self.orders.csv_format, self.on_bytes):

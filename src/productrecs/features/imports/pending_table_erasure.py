@@ -66,7 +66,7 @@ class ErasedShopperRows:
         for at, cells in read_rows(self._file, self._format):
             text.write("\n" * (at - number - 1))
             number = at
-            if isinstance(cells, BrokenRow) or self._is_row_of_erased(cells):
+            if isinstance(cells, BrokenRow) or self._is_row_of_erased_shopper(cells):
                 text.write("\n")  # a broken row may name an erased shopper
             else:
                 writer.write(cells)
@@ -76,9 +76,9 @@ class ErasedShopperRows:
     def _rows_and_is_erased(self) -> Iterator[tuple[list[str], bool]]:
         for _, cells in read_rows(self._file, self._format):
             if not isinstance(cells, BrokenRow):
-                yield cells, self._is_row_of_erased(cells)
+                yield cells, self._is_row_of_erased_shopper(cells)
 
-    def _is_row_of_erased(self, cells: list[str]) -> bool:
+    def _is_row_of_erased_shopper(self, cells: list[str]) -> bool:
         if (
             self._order_index is not None
             and _cell(cells, self._order_index) in self._orders

@@ -166,7 +166,7 @@ class LiveEventRepository(StoreScopedRepository):
         rows = lines.newest_order_lines(session, MAX_EVENTS)
         orders = [list(group) for _, group in groupby(rows, _order_group_key)]
         return [
-            _order_to_live_event(order[::-1])
+            _order_lines_to_live_event(order[::-1])
             for order in orders
             if not item or any(row["item_id"] == item for row in order)
         ]
@@ -235,7 +235,7 @@ def _order_group_key(row: sa.RowMapping) -> tuple[str | None, int, int]:
     return row["order_id"], row["receipt"], row["seq"] if row["order_id"] is None else 0
 
 
-def _order_to_live_event(lines: Sequence[sa.RowMapping]) -> LiveEvent:
+def _order_lines_to_live_event(lines: Sequence[sa.RowMapping]) -> LiveEvent:
     first = lines[0]
     is_known = all(row["present"] for row in lines)
     body = {

@@ -116,13 +116,13 @@ class LookEditor:
             UnknownLookError: when there is no look with this id.
         """
 
-        def change(current: LookContent) -> LookContent:
+        def replace_but_keep_picture(current: LookContent) -> LookContent:
             if content.image_url or content.picture_id:
                 return validate_look(content)
             picture_id, url = current.picture_id, current.image_url
             return validate_look(replace(content, image_url=url, picture_id=picture_id))
 
-        return self._apply_change_and_keep_version(look_id, change=change)
+        return self._apply_change_and_keep_version(look_id, change=replace_but_keep_picture)
 
     def add_hotspots(self, look_id: int, hotspots: Sequence[Hotspot]) -> Look:
         """Add hotspots to a look, such as accepted proposals.

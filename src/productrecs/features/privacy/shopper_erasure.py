@@ -248,7 +248,7 @@ class ShopperEraser:
             shoppers.delete_names_from_uploads_and_imports(names)
             shoppers.delete_live_events()
             shoppers.delete_mail_selections(names)
-        while self._delete_batch(store_id, erasure):
+        while self._delete_or_clear_batch(store_id, erasure):
             if is_over():
                 return False
         self._clear_sessions_from_records(store_id, names)
@@ -265,7 +265,7 @@ class ShopperEraser:
             )
         return True
 
-    def _delete_batch(self, store_id: StoreId, erasure: ErasureRequest) -> bool:
+    def _delete_or_clear_batch(self, store_id: StoreId, erasure: ErasureRequest) -> bool:
         with self.database.transaction() as transaction:
             log = EventRepository(transaction, store_id)
             purchases = PurchaseRepository(transaction, store_id)

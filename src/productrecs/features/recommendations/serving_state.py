@@ -75,7 +75,7 @@ class EligibleItems:
         """Return up to 200 visible items of a category, the most trending first."""
         best = self._best.get(name)
         if best is None:
-            best = self._best[name] = self._rank_category(name)
+            best = self._best[name] = self._rank_items_of_category(name)
         return best
 
     def category_combines_with_itself(
@@ -178,7 +178,7 @@ class EligibleItems:
                     same_category += baskets
         return same_category / total if total else 0.0
 
-    def _rank_category(self, name: str) -> list[int]:
+    def _rank_items_of_category(self, name: str) -> list[int]:
         members = np.array(self.catalog.members.get(name, ()), dtype=np.int64)
         members = members[members < len(self.visible)]
         has_factors = self.rules is not None and self.rules.factors is not None

@@ -275,11 +275,13 @@ def stores_due_for_segments(
     return [
         store.store_id
         for store in stores
-        if _is_due(progress_by_store.get(store.store_id), store.settings.zone, now_ms)
+        if _are_segments_due(
+            progress_by_store.get(store.store_id), store.settings.zone, now_ms
+        )
     ]
 
 
-def _is_due(row: InsightCoverage | None, zone: tzinfo, now_ms: int) -> bool:
+def _are_segments_due(row: InsightCoverage | None, zone: tzinfo, now_ms: int) -> bool:
     if row is None or row.computed_at is None:
         return True
     has_grown = row.seq >= max(1, _GROWN * row.applied_seq)

@@ -258,7 +258,7 @@ def _to_columns_and_extend_codes(
     ]
     quarters = [ts // _QUARTER_MS for ts in times]
     for quarter in set(quarters) - days.keys():
-        days[quarter] = _day(quarter * _QUARTER_MS, zone).toordinal()
+        days[quarter] = _local_day(quarter * _QUARTER_MS, zone).toordinal()
     return OrderLineColumns(
         np.array([codes.setdefault(person, len(codes)) for person in persons], np.int64),
         np.array(orders, np.int64),
@@ -276,7 +276,7 @@ def _group_starts(values: npt.NDArray[Any], others: npt.NDArray[Any]) -> Ints:
     return np.append(0, np.flatnonzero(changes) + 1)
 
 
-def _day(moment_ms: int, zone: tzinfo) -> date:
+def _local_day(moment_ms: int, zone: tzinfo) -> date:
     try:
         return datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date()
     except (OverflowError, ValueError):  # the zone's offset leaves the calendar's range

@@ -114,7 +114,7 @@ def _printed_title_shares(
     counts = Counter(word for title in titles.values() for word in title)
     matches = {word: _printed_word_score(word, words) for word in counts}
     shares = {
-        item: _weighted_share(title, matches, counts, len(titles))
+        item: _printed_share_of_title(title, matches, counts, len(titles))
         for item, title in titles.items()
     }
     return {item: share for item, share in shares.items() if share >= _MIN_EVIDENCE}
@@ -126,7 +126,7 @@ def _title_words(catalog: CatalogView, item: int) -> frozenset[str]:
     return frozenset(query_words(f"{catalog.title(item)} {brand}"))
 
 
-def _weighted_share(
+def _printed_share_of_title(
     title: Iterable[str],
     matches: Mapping[str, float],
     counts: Mapping[str, int],

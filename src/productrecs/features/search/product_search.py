@@ -220,7 +220,7 @@ def resolve_query(
         query=query,
         visible=visible,
         synonyms=store.search_rules.synonyms_in(query.language),
-        pinned=_pinned_items(store, rules, visible),
+        pinned=_visible_pinned_items(store, rules, visible),
         address=redirect_address(rules),
         click_boosts=store.click_boosts_of(query),
         factors=store.factors,
@@ -512,7 +512,7 @@ def _visible_items(
     return mask
 
 
-def _pinned_items(
+def _visible_pinned_items(
     store: SearchableStore, rules: list[SearchRule], visible: Mask
 ) -> list[int]:
     numbers = map(store.catalog.number, item_ids_of(rules, SearchRuleAction.PIN))

@@ -241,7 +241,7 @@ def results_page(
     if resolved.has_words:
         query, results = _search_remaining_words(store, resolved, listing, masks)
     else:
-        query, results = resolved, _list_trending(resolved, trending)
+        query, results = resolved, _trending_matches(resolved, trending)
     matches = results.filter_by(masks.values())
     hits = _with_falling_scores(_page_hits(store, query, listing, matches, masks))
     groups = store.groups_for(listing.request)
@@ -320,7 +320,7 @@ def _to_matched_items(index_hits: IndexHits) -> _MatchedItems:
     )
 
 
-def _list_trending(query: ResolvedQuery, trending: Trending) -> _MatchedItems:
+def _trending_matches(query: ResolvedQuery, trending: Trending) -> _MatchedItems:
     order = dict.fromkeys(islice(trending(query.visible), 2 * MAX_FILTERED))
     items = np.fromiter(order, np.int64, len(order))[:MAX_FILTERED]
     scores = 1.0 / np.arange(1.0, len(items) + 1)

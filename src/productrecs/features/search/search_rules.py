@@ -101,7 +101,7 @@ def validate_search_rule(rule: SearchRule) -> SearchRule:
         message = f"{rule.action} needs 1 to {MAX_ITEMS} items, and no address"
         raise SearchRuleError(message)
     items = tuple(dict.fromkeys(rule.items))
-    starts, ends = _validate_time(rule.starts), _validate_time(rule.ends)
+    starts, ends = _normalize_time(rule.starts), _normalize_time(rule.ends)
     return SearchRule(rule.action, query, items, rule.address, starts, ends)
 
 
@@ -118,7 +118,7 @@ def _check_redirect(rule: SearchRule) -> None:
         raise SearchRuleError(message)
 
 
-def _validate_time(text: str | None) -> str | None:
+def _normalize_time(text: str | None) -> str | None:
     try:
         return normalise_date_or_datetime(text) if text else None
     except InvalidDateError as error:

@@ -79,7 +79,9 @@ def due_messages(
     )
     return [
         DueWebhookMessage(
-            StoreId(row["store_id"]), _to_message(row), _to_endpoint(row, "endpoint_")
+            StoreId(row["store_id"]),
+            _to_webhook_message(row),
+            _to_webhook_endpoint(row, "endpoint_"),
         )
         for row in connection.execute(query).mappings()
     ]
@@ -117,7 +119,9 @@ class WebhookRepository(StoreScopedRepository):
             .where(_endpoints.store_id == self._store_id)
             .order_by(_endpoints.created_at, _endpoints.endpoint_id)
         )
-        return [_to_endpoint(row) for row in self._connection.execute(query).mappings()]
+        return [
+            _to_webhook_endpoint(row) for row in self._connection.execute(query).mappings()
+        ]
 
     def add_endpoint(self, endpoint: WebhookEndpoint) -> None:
         """Store a new endpoint."""
@@ -240,7 +244,9 @@ class WebhookRepository(StoreScopedRepository):
             .order_by(_messages.number.desc())
             .limit(limit)
         )
-        return [_to_message(row) for row in self._connection.execute(query).mappings()]
+        return [
+            _to_webhook_message(row) for row in self._connection.execute(query).mappings()
+        ]
 
     def oldest_pending_message(self, endpoint_id: str) -> WebhookMessage | None:
         """Return the endpoint's message that has waited longest, or None."""
@@ -255,7 +261,7 @@ class WebhookRepository(StoreScopedRepository):
             .limit(1)
         )
         row = self._connection.execute(query).mappings().first()
-        return None if row is None else _to_message(row)
+        return None if row is None else _to_webhook_message(row)
 
     def counts_by_state(self) -> dict[str, dict[WebhookMessageState, int]]:
         """Return how many messages of the log are in each state, by endpoint."""
@@ -313,7 +319,7 @@ def _state_literal(state: WebhookMessageState) -> sa.BindParameter[str]:
     return sa.literal(state.value, literal_execute=True)
 
 
-def _to_endpoint(row: sa.RowMapping, prefix: str = "") -> WebhookEndpoint:
+def _to_webhook_endpoint(row: sa.RowMapping, prefix: str = "") -> WebhookEndpoint:
     return WebhookEndpoint(
         endpoint_id=row[f"{prefix}endpoint_id"],
         url=row[f"{prefix}url"],
@@ -324,7 +330,7 @@ def _to_endpoint(row: sa.RowMapping, prefix: str = "") -> WebhookEndpoint:
     )
 
 
-def _to_message(row: sa.RowMapping) -> WebhookMessage:
+def _to_webhook_message(row: sa.RowMapping) -> WebhookMessage:
     return WebhookMessage(
         endpoint_id=row["endpoint_id"],
         number=row["number"],

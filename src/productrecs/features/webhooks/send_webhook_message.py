@@ -51,7 +51,7 @@ def send_message(
     headers = webhook_signature_headers(message.message_id, body, secret, now_ms // 1_000)
     try:
         target = resolve_target(parse_endpoint_url(url, trusted), trusted, lookup)
-        return _post(target, headers, body, until)
+        return _post_signed_body(target, headers, body, until)
     except WebhookError as error:
         return DeliveryAttemptResult(None, str(error))
     except ForbiddenUrlError as error:
@@ -64,7 +64,7 @@ def send_message(
         return DeliveryAttemptResult(None, unreachable_reason(error))
 
 
-def _post(
+def _post_signed_body(
     target: OutboundTarget, signed: dict[str, str], body: bytes, until: float
 ) -> DeliveryAttemptResult:
     with connect(target, until) as connection:

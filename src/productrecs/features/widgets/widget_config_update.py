@@ -61,18 +61,18 @@ Reader = Callable[[Any], object]
 
 
 def _text_reader(maximum: int) -> Reader:
-    def read(value: object) -> str:
+    def read_text(value: object) -> str:
         if not isinstance(value, str):
             raise PydanticKnownError("string_type")
         return check_string(value, maximum)
 
-    return read
+    return read_text
 
 
 def _colour_reader(maximum: int) -> Reader:
     read_text = _text_reader(maximum)
 
-    def read(value: object) -> str:
+    def read_colour(value: object) -> str:
         text = str(read_text(value)).strip()
         is_known = text.lower() in _COLOUR_KEYWORDS or (
             _COLOUR_FUNCTION.fullmatch(text) is not None
@@ -84,20 +84,20 @@ def _colour_reader(maximum: int) -> Reader:
             raise PydanticCustomError("colour", message, {"text": text})
         return text
 
-    return read
+    return read_colour
 
 
 def _pattern_reader(pattern: str) -> Reader:
     compiled = re.compile(pattern)
 
-    def read(value: object) -> str:
+    def read_matching_text(value: object) -> str:
         if not isinstance(value, str):
             raise PydanticKnownError("string_type")
         if not compiled.fullmatch(value):
             raise PydanticKnownError("string_pattern_mismatch", {"pattern": pattern})
         return value
 
-    return read
+    return read_matching_text
 
 
 def _read_locale(value: object) -> str:
@@ -116,14 +116,14 @@ def _read_switch(value: object) -> bool:
 def _text_map_reader(maximum: int) -> Reader:
     read_text = _text_reader(maximum)
 
-    def read(value: object) -> dict[str, object]:
+    def read_text_map(value: object) -> dict[str, object]:
         if not isinstance(value, dict):
             raise PydanticKnownError("dict_type")
         return {
             check_string(name, MAX_KEY): read_text(text) for name, text in value.items()
         }
 
-    return read
+    return read_text_map
 
 
 def _read_theme_value(value: Any) -> object:

@@ -132,8 +132,8 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
                 _attribution_figures(before, repository.period_totals(earlier), currency)
             )
     rows = tuple(
-        _group_attribution_row(impact)
-        for impact in _sort_groups(groups, by)[: period.limit]
+        _group_attribution_row(group)
+        for group in _sort_by_revenue_or_key(groups, by)[: period.limit]
     )
     return Report(
         name="attribution",
@@ -239,7 +239,7 @@ def attribution_notes(omitted: int, backlog: UnattributedRecordCount) -> list[st
     return [*notes, *filter(None, [backlog.note])]
 
 
-def _sort_groups(
+def _sort_by_revenue_or_key(
     groups: Iterable[GroupAttribution], by: Sequence[str]
 ) -> list[GroupAttribution]:
     if by[0] in {"day", "position"}:
@@ -256,14 +256,14 @@ def _sort_groups(
     )
 
 
-def _group_attribution_row(impact: GroupAttribution) -> tuple[ReportValue, ...]:
-    attributed = impact.attributed
-    rate = None if impact.shown is None else share_of(impact.clicked or 0, impact.shown)
+def _group_attribution_row(group: GroupAttribution) -> tuple[ReportValue, ...]:
+    attributed = group.attributed
+    rate = None if group.shown is None else share_of(group.clicked or 0, group.shown)
     return (
-        *(value or None for value in impact.key),
-        impact.currency,
-        impact.shown,
-        impact.clicked,
+        *(value or None for value in group.key),
+        group.currency,
+        group.shown,
+        group.clicked,
         rate,
         *split_by_touchpoint(attributed.carts, attributed.carts_clicked),
         attributed.cart_value,

@@ -214,7 +214,7 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
     rows = tuple(
         _funnel_row(group)
         + (() if is_by_position else _reach_values(reach.get(group.key, _NO_REACH)))
-        for group in _sort_groups(groups_in_currency, by)[: period.limit]
+        for group in _sort_by_impressions_or_day(groups_in_currency, by)[: period.limit]
     )
     notes = attribution_notes(len(groups_in_currency) - len(rows), backlog)
     if len(groups_in_currency) < len(groups):
@@ -241,7 +241,7 @@ def _reach_values(reach: ShopperReach) -> tuple[ReportValue, ...]:
     return (*reach, share_of(reach.clicked, reach.shown))
 
 
-def _sort_groups(
+def _sort_by_impressions_or_day(
     groups: Sequence[GroupAttribution], by: Sequence[str]
 ) -> list[GroupAttribution]:
     if by[0] == "day":
@@ -249,10 +249,10 @@ def _sort_groups(
     return sorted(groups, key=lambda group: (-(group.shown or 0), group.key))
 
 
-def _funnel_row(impact: GroupAttribution) -> tuple[ReportValue, ...]:
-    shown, clicked, credited = impact.shown or 0, impact.clicked or 0, impact.attributed
+def _funnel_row(group: GroupAttribution) -> tuple[ReportValue, ...]:
+    shown, clicked, credited = group.shown or 0, group.clicked or 0, group.attributed
     return (
-        *(value or None for value in impact.key),
+        *(value or None for value in group.key),
         shown,
         clicked,
         share_of(clicked, shown),
@@ -261,6 +261,6 @@ def _funnel_row(impact: GroupAttribution) -> tuple[ReportValue, ...]:
         *split_by_touchpoint(credited.lines, credited.lines_clicked),
         share_of(credited.lines, shown),
         *split_by_touchpoint(credited.revenue, credited.revenue_clicked),
-        impact.currency,
+        group.currency,
         share_of(credited.revenue * _THOUSAND, shown),
     )

@@ -194,11 +194,14 @@ def stores_to_measure_relevance(
     return [
         store.store_id
         for store in stores
-        if store.store_id in versions and _is_due(store, versions[store.store_id], now_ms)
+        if store.store_id in versions
+        and _is_measure_due(store, versions[store.store_id], now_ms)
     ]
 
 
-def _is_due(store: Store, versions: MeasuredAndPresentVersions, now_ms: int) -> bool:
+def _is_measure_due(
+    store: Store, versions: MeasuredAndPresentVersions, now_ms: int
+) -> bool:
     since_ms = versions.measured_at or store.created_at
     if is_nightly_run_due(store.settings.zone, since_ms, now_ms):
         return True
