@@ -67,7 +67,7 @@ class BoughtNextEngine(Engine[NextItems]):
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
         """Return the pairs of items in consecutive orders of two customers or more."""
         lines = inputs.purchases
         is_counted = lines.is_active & (lines.quantities > 0)
@@ -106,7 +106,7 @@ class BoughtNextEngine(Engine[NextItems]):
             lambda rows, _: hash_pairs(model.items[rows], model.customers[rows]),
         )
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> NextItems:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> NextItems:
         """Return the model of the stored arrays."""
         if not arrays:
             none = np.zeros(0, np.int32)

@@ -43,25 +43,25 @@ def normalise_date_or_datetime(text: str) -> str:
         raise InvalidDateError(message) from None
 
 
-def window_start_ms(text: str, zone: tzinfo) -> int:
-    """Return the first UTC millisecond of a window that opens at a normalised `text`.
+def window_start_ms(iso_text: str, zone: tzinfo) -> int:
+    """Return the first UTC millisecond of a window that opens at a normalised text.
 
     A date opens at its midnight in `zone`, a datetime at its instant.
     """
-    if len(text) == _DATE_LENGTH:
-        return _midnight_ms(date.fromisoformat(text), zone)
-    return _instant_ms(datetime.fromisoformat(text), zone)
+    if len(iso_text) == _DATE_LENGTH:
+        return _midnight_ms(date.fromisoformat(iso_text), zone)
+    return _instant_ms(datetime.fromisoformat(iso_text), zone)
 
 
-def window_end_ms(text: str, zone: tzinfo) -> int:
-    """Return the last UTC millisecond of a window that closes at a normalised `text`.
+def window_end_ms(iso_text: str, zone: tzinfo) -> int:
+    """Return the last UTC millisecond of a window that closes at a normalised text.
 
     A date closes with the last millisecond of its day in `zone`, a datetime at its
     instant; both still belong to the window.
     """
-    if len(text) != _DATE_LENGTH:
-        return _instant_ms(datetime.fromisoformat(text), zone)
-    day = date.fromisoformat(text)
+    if len(iso_text) != _DATE_LENGTH:
+        return _instant_ms(datetime.fromisoformat(iso_text), zone)
+    day = date.fromisoformat(iso_text)
     if day == date.max:
         return _LAST_MS
     return _midnight_ms(day + timedelta(days=1), zone) - 1

@@ -70,10 +70,10 @@ class ByteBudget:
             raise QueueFullError(message)
         self._claimed[claimant], self.held = own_total, claimed
 
-    def release(self, claimant: Hashable, count: int) -> None:
-        """Record that a claimant holds `count` bytes fewer."""
-        self.held -= count
-        remaining = self._claimed.get(claimant, 0) - count
+    def release(self, claimant: Hashable, byte_count: int) -> None:
+        """Record that a claimant holds fewer bytes."""
+        self.held -= byte_count
+        remaining = self._claimed.get(claimant, 0) - byte_count
         if remaining > 0:
             self._claimed[claimant] = remaining
         else:

@@ -40,7 +40,7 @@ class BuyEngine(Engine[CopurchaseModels]):
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
         """Return the co-purchases of the orders, without and with pooled variants."""
         lines = inputs.order_lines()
         return fit_copurchase(
@@ -58,7 +58,7 @@ class BuyEngine(Engine[CopurchaseModels]):
         if models.pooled is not None:
             yield companion_hashes(models.pooled.to_arrays())
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> CopurchaseModels:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> CopurchaseModels:
         """Return the models of the stored arrays."""
         if not arrays:
             return CopurchaseModels(CopurchaseModel.empty())

@@ -170,7 +170,7 @@ class BuyAgainEngine(Engine[Ints]):
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
         """Return the usual intervals, of buyers who are known."""
         lines = inputs.purchases
         is_counted = lines.is_active & (lines.quantities > 0) & (lines.buyers != 0)
@@ -182,7 +182,7 @@ class BuyAgainEngine(Engine[Ints]):
         )
         return {_INTERVALS: intervals}
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> Ints:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> Ints:
         """Return the stored intervals."""
         return np.asarray(arrays.get(_INTERVALS, np.zeros(0, np.int64)))
 

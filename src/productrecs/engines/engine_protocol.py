@@ -266,14 +266,14 @@ class Engine(Generic[Model]):
         """Return what a new fit depends on; None to fit at every training."""
         return None
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
-        """Return the arrays to store; `fitted` has those of the engines before it."""
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
+        """Return the arrays to store; `fitted_arrays` are those of earlier engines."""
         return {}
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> Model:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> Model:
         """Return the model of the stored arrays of all engines; of none, an empty one.
 
-        `loaded` has the models of the engines before it.
+        `loaded_models` has the models of the engines before it.
 
         Raises:
             KeyError, ValueError, TypeError: when its arrays are incomplete.

@@ -61,13 +61,16 @@ class BundleEngine(Engine[ItemSets]):
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
         """Return the sets of items that orders contain together."""
-        pairs, lines = CopurchaseModels.from_arrays(fitted).plain, inputs.order_lines()
+        pairs, lines = (
+            CopurchaseModels.from_arrays(fitted_arrays).plain,
+            inputs.order_lines(),
+        )
         sets = fit_item_sets(pairs, *lines)
         return prefixed(self.name, sets.to_arrays())
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> ItemSets:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> ItemSets:
         """Return the sets of the stored arrays."""
         return ItemSets.from_arrays(without_prefix(self.name, arrays))
 

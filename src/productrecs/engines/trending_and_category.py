@@ -168,7 +168,7 @@ class TrendingEngine(Engine[TrendingModel]):
     summary: ClassVar = "what sells right now"
     is_filler: ClassVar = True
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
         """Return the items, most trending first."""
         purchases, window = inputs.purchases, inputs.trending
         is_active = purchases.is_active
@@ -186,7 +186,7 @@ class TrendingEngine(Engine[TrendingModel]):
         )
         return {self.name: items}
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> TrendingModel:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> TrendingModel:
         """Return the stored order and its ranks."""
         if not arrays:
             return TrendingModel.from_ranking(np.zeros(0, np.int32))

@@ -25,7 +25,7 @@ class VisuallySimilarEngine(Engine[VisualModel]):
     is_filler: ClassVar = True
     is_trained: ClassVar = False
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> VisualModel:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> VisualModel:
         """Return the model before the pictures are read."""
         return VisualModel.empty()
 

@@ -364,19 +364,19 @@ class AssistantCatalog:
         buyable = self._searchable.visible(self.now_ms, in_stock=True)
         return next((member for member in members if buyable[member]), members[0]), False
 
-    def _shown_group_members(self, number: int) -> list[int]:
+    def _shown_group_members(self, item: int) -> list[int]:
         """Return the shown items of an item's variant group; itself without one."""
         visible, groups = self._visible, self._catalog.variant_groups
-        group = int(groups.groups_of(np.array([number]))[0])
-        members = np.sort(groups.members(group)).tolist() if group else [number]
+        group = int(groups.groups_of(np.array([item]))[0])
+        members = np.sort(groups.members(group)).tolist() if group else [item]
         return [member for member in members if member < len(visible) and visible[member]]
 
-    def _product_key(self, number: int) -> str:
+    def _product_key(self, item: int) -> str:
         """Return the id of an item's product."""
         groups, ids = self._catalog.variant_groups, self._catalog.ids
-        group = int(groups.groups_of(np.array([number]))[0])
+        group = int(groups.groups_of(np.array([item]))[0])
         if not group:
-            return ids[number] or ""
+            return ids[item] or ""
         members = np.sort(groups.members(group)).tolist()
         first = next((ids[member] for member in members if ids[member] is not None), "")
         return f"{GROUP_PREFIX}{first}"

@@ -110,8 +110,8 @@ def _fetch_pictures_and_categories(
     return pictures, kinds
 
 
-def _picture_url(catalog: CatalogView, number: int) -> str:
-    card = catalog.cards[number]
+def _picture_url(catalog: CatalogView, item: int) -> str:
+    card = catalog.cards[item]
     return "" if card is None else _read_product(card + b"}").image_url or ""
 
 

@@ -122,9 +122,9 @@ def remove_lines(domain: str, numbers: tuple[int, ...], *, data: Path | None) ->
     click.echo(f"Removed {detail}.")
 
 
-def _print_stored_and_missing_lines(lines: int, missing: list[str]) -> None:
-    click.echo(f"Stored {lines - len(missing)} lines.")
-    for product in missing:
+def _print_stored_and_missing_lines(line_count: int, missing_products: list[str]) -> None:
+    click.echo(f"Stored {line_count - len(missing_products)} lines.")
+    for product in missing_products:
         click.echo(f"not in the catalog: {product}")
 
 

@@ -49,7 +49,7 @@ class BrowseEngine(Engine[SessionIndex]):
     is_evaluated: ClassVar = True
     weights: ClassVar = MappingProxyType({"product": 1.0, "cart": 0.4, "shopper": 1.0})
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
         """Return the session index, which the reading of the events has joined."""
         return prefixed(self.name, inputs.sessions)
 
@@ -65,7 +65,7 @@ class BrowseEngine(Engine[SessionIndex]):
             index["posting_offsets"], lambda rows, _: sessions[postings[rows]]
         )
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> SessionIndex:
+    def load(self, arrays: Arrays, loaded_models: Mapping[str, Any]) -> SessionIndex:
         """Return the index of the stored arrays."""
         if not arrays:
             return SessionIndex.empty()

@@ -175,7 +175,7 @@ def _category_cooccurrence(
 
 
 def _best_sellers_of_complements(
-    counts: _CategoryCooccurrence,
+    cooccurrence: _CategoryCooccurrence,
     categories: Items,
     units_sold: Ints,
     n_categories: int,
@@ -183,21 +183,27 @@ def _best_sellers_of_complements(
 ) -> tuple[Ints, Items, Ints]:
     """Return the best seller of each complementary category, the likeliest category first.
 
-    The result is offsets by category, items, and indexes into `counts`.
+    The result is offsets by category, items, and indexes into `cooccurrence`.
     """
     best_sellers = _best_seller_by_category(categories, units_sold, n_categories)
-    is_significant = (counts.baskets > counts.expected + counts.noise) & (
-        counts.baskets >= options.min_pair_count
+    is_significant = (cooccurrence.baskets > cooccurrence.expected + cooccurrence.noise) & (
+        cooccurrence.baskets >= options.min_pair_count
     )
-    index = np.flatnonzero(is_significant & (counts.owners != counts.companions))
-    index = index[best_sellers[counts.companions[index]] >= 0]
-    order = (counts.companions[index], -counts.shares[index], counts.owners[index])
+    index = np.flatnonzero(
+        is_significant & (cooccurrence.owners != cooccurrence.companions)
+    )
+    index = index[best_sellers[cooccurrence.companions[index]] >= 0]
+    order = (
+        cooccurrence.companions[index],
+        -cooccurrence.shares[index],
+        cooccurrence.owners[index],
+    )
     index = index[np.lexsort(order)]
-    owners = counts.owners[index]
+    owners = cooccurrence.owners[index]
     ranks = np.arange(len(index)) - np.searchsorted(owners, owners)
     index = index[ranks < options.max_complements]
-    items = best_sellers[counts.companions[index]].astype(np.int32)
-    return csr_offsets(counts.owners[index], n_categories), items, index
+    items = best_sellers[cooccurrence.companions[index]].astype(np.int32)
+    return csr_offsets(cooccurrence.owners[index], n_categories), items, index
 
 
 def _best_seller_by_category(

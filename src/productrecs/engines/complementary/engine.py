@@ -85,12 +85,12 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
         objects, values = inputs.purchase_fingerprint
         return FitFingerprint(objects, (values, inputs.cart_event_count))
 
-    def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
+    def fit(self, inputs: FitInputs, fitted_arrays: Arrays) -> Arrays:
         """Return the complements, and the co-purchases with carts if these add any."""
         if not inputs.has_categories:
             return prefixed(self.name, ComplementModel.empty().to_arrays())
         carts = self._fit_copurchase_with_carts(inputs)
-        pairs = carts or CopurchaseModels.from_arrays(fitted).widest
+        pairs = carts or CopurchaseModels.from_arrays(fitted_arrays).widest
         model = ComplementModel.empty()
         if len(pairs.companions):
             purchases = inputs.purchases
@@ -123,13 +123,13 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
             yield companion_hashes(carts)
 
     def load(
-        self, arrays: Arrays, loaded: Mapping[str, Any]
+        self, arrays: Arrays, loaded_models: Mapping[str, Any]
     ) -> ComplementAndCopurchaseModel:
         """Return the complements, above the co-purchases of `buy`."""
         model, carts = without_prefix(self.name, arrays), without_prefix(_CARTS, arrays)
         return ComplementAndCopurchaseModel(
             ComplementModel.from_arrays(model),
-            loaded["buy"],
+            loaded_models["buy"],
             CopurchaseModel.from_arrays(carts) if carts else None,
         )
 

@@ -237,7 +237,7 @@ class _IndexQueryBuilder:
         return bonus_queries
 
     def head_noun_queries(
-        self, terms: Sequence[QueryTerm], share: float = 1.0
+        self, terms: Sequence[QueryTerm], weight_share: float = 1.0
     ) -> list[Query]:
         """Return the bonus queries for head nouns; the last word has the highest bonus.
 
@@ -251,7 +251,10 @@ class _IndexQueryBuilder:
             readings = term.readings
             if index and self.interpreter.language.code not in COMPOUNDING:
                 readings += self.interpreter.joined_readings(terms[index - 1], term)
-            heads = [self._head_noun_query(reading, share * weight) for reading in readings]
+            heads = [
+                self._head_noun_query(reading, weight_share * weight)
+                for reading in readings
+            ]
             known_queries = [query for query in heads if query is not None]
             if known_queries:
                 bonus_queries.append(_disjunction(known_queries))

@@ -174,11 +174,11 @@ def words_schema() -> tantivy.Schema:
     return builder.build()
 
 
-def new_words_document(number: int, counts: Mapping[str, int]) -> tantivy.Document:
+def new_words_document(number: int, product_counts: Mapping[str, int]) -> tantivy.Document:
     """Return the document of words, with the products that have them."""
     document = tantivy.Document()
     document.add_integer(NUMBER, number)
-    lines = "\n".join(f"{count} {word}" for word, count in counts.items())
+    lines = "\n".join(f"{count} {word}" for word, count in product_counts.items())
     document.add_bytes(NEW_WORDS, lines.encode("utf-8", "surrogatepass"))
     return document
 

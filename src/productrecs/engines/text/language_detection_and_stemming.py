@@ -141,16 +141,18 @@ def without_opening_phrase(words: Sequence[str]) -> Sequence[str]:
 
 
 def activities_of_gift_recipients(
-    query: Sequence[str], wanted: Sequence[str]
+    words_of_query: Sequence[str], wanted_words: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return what the people of an English query for gifts do: of a camper, "camping".
 
-    `wanted` are the words of the query without those for gifts.
+    `wanted_words` are the words of the query without those for gifts.
     """
-    if not any(_GIFT.fullmatch(word) for word in set(query).difference(wanted)):
+    if not any(
+        _GIFT.fullmatch(word) for word in set(words_of_query).difference(wanted_words)
+    ):
         return {}
     activities = {}
-    for word in wanted:
+    for word in wanted_words:
         person = _PERSON.fullmatch(word)
         if person:
             root = person["root"]

@@ -102,10 +102,10 @@ class ProductWordTable:
         )
         return min((edit_distance(word, form) for form in forms), default=0)
 
-    def is_foreign_name(self, name: Words, own: str) -> bool:
-        """Return whether a language has exactly this name, and the language `own` not."""
-        others = (code for code in self.analyzers if code != own)
-        is_own = own in self.analyzers and self.has_name(name, own)
+    def is_foreign_name(self, name: Words, own_language: str) -> bool:
+        """Return whether a language has exactly this name, and `own_language` not."""
+        others = (code for code in self.analyzers if code != own_language)
+        is_own = own_language in self.analyzers and self.has_name(name, own_language)
         return not is_own and any(self.has_name(name, code) for code in others)
 
     def is_homonym(self, name: Words, row: int, code: str) -> bool:

@@ -132,15 +132,15 @@ class _SuggestionFinder:
         ]
 
     def _completions_and_readings(
-        self, last: QueryTerm, limit: int, *, is_typing: bool
+        self, last_term: QueryTerm, limit: int, *, is_typing: bool
     ) -> Iterator[WordReading]:
         reader = self.interpreter.reader
         if is_typing:
             for word in reader.vocabulary.completions(
-                last.typed, _CANDIDATES_PER_SUGGESTION * limit
+                last_term.typed, _CANDIDATES_PER_SUGGESTION * limit
             ):
                 yield reader.title_spelling(word)
-        for reading in last.readings:
+        for reading in last_term.readings:
             yield (
                 reader.title_spelling(reading.words[0])
                 if len(reading.words) == 1

@@ -161,15 +161,15 @@ def compute_neighbours(
 
 def update_neighbours(
     pictured: PicturedItems,
-    known: NeighbourTable,
+    known_neighbours: NeighbourTable,
     added: npt.NDArray[np.intp],
     floor: float,
 ) -> NeighbourTable:
     """Return the neighbours of all rows, when only the rows `added` are new.
 
-    `known` has a row for each of `pictured`; its rows of `added` are ignored.
+    `known_neighbours` has a row for each of `pictured`; its rows of `added` are ignored.
     """
-    rows, scores = known.rows.copy(), known.scores.copy()
+    rows, scores = known_neighbours.rows.copy(), known_neighbours.scores.copy()
     new_neighbours = compute_neighbours(pictured, added, floor)
     rows[added], scores[added] = new_neighbours
     is_new = np.zeros(len(rows), dtype=np.bool_)

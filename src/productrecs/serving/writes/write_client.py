@@ -306,19 +306,19 @@ class WriterProcessClient(asyncio.Protocol):
             elif isinstance(reply, WriteResult):
                 self._resolve(reply.number, reply.receipt)
 
-    def _resolve(self, number: int, result: object) -> None:
-        future = self._release(number)
+    def _resolve(self, write_number: int, result: object) -> None:
+        future = self._release(write_number)
         if future is not None and not future.done():
             future.set_result(result)
 
-    def _fail(self, number: int, error: Exception) -> None:
-        future = self._release(number)
+    def _fail(self, write_number: int, error: Exception) -> None:
+        future = self._release(write_number)
         if future is not None and not future.done():
             future.set_exception(error)
 
-    def _release(self, number: int) -> asyncio.Future[Any] | None:
+    def _release(self, write_number: int) -> asyncio.Future[Any] | None:
         """Remove a pending write and release its memory; return its future."""
-        waiting = self._pending.pop(number, None)
+        waiting = self._pending.pop(write_number, None)
         if waiting is None:
             return None
         if waiting.claim is not None:

@@ -89,9 +89,11 @@ _payloads: Final[Mapping[WriteKind, Decoder[Any]]] = {
 }
 
 
-def encode_request(number: int, kind: WriteKind, store_id: str, payload: object) -> bytes:
+def encode_request(
+    write_number: int, kind: WriteKind, store_id: str, payload: object
+) -> bytes:
     """Return the frame of a `WriteRequest` with an encoded payload."""
-    return encode_frame((number, kind, store_id, payload))
+    return encode_frame((write_number, kind, store_id, payload))
 
 
 def decode_payload(request: WriteRequest) -> Any:

@@ -118,20 +118,20 @@ class _ApiConnection(asyncio.Protocol):
             except ProductRecsError as error:
                 self.send_error(request.number, error)
 
-    def send_result(self, number: int, result: Any) -> None:
+    def send_result(self, write_number: int, result: Any) -> None:
         """Queue a result, to be sent at the end of this loop iteration."""
         self._schedule_send()
         if result is None:
-            self._done_numbers.append(number)
+            self._done_numbers.append(write_number)
         else:
-            self._frames_to_send.append(encode_frame(WriteResult(number, result)))
+            self._frames_to_send.append(encode_frame(WriteResult(write_number, result)))
 
-    def send_error(self, number: int, error: BaseException) -> None:
+    def send_error(self, write_number: int, error: BaseException) -> None:
         """Queue an error, to be sent at the end of this loop iteration."""
         if not isinstance(error, ProductRecsError):
             _log.error("write failed", exc_info=error)
         self._schedule_send()
-        failed = WriteFailed(number, type(error).__name__, str(error))
+        failed = WriteFailed(write_number, type(error).__name__, str(error))
         self._frames_to_send.append(encode_frame(failed))
 
     def _schedule_send(self) -> None:

@@ -223,11 +223,11 @@ def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
 
 
 def _highest_paid_prices(
-    lines: _SoldLineArrays, numbers: Ints, days: StoreDayRange
+    lines: _SoldLineArrays, item_numbers: Ints, days: StoreDayRange
 ) -> PaidPrices:
     """Return the highest price paid for each item on each day with a known one."""
     known = select_rows(lines, np.isfinite(lines.prices))
-    rows = np.searchsorted(numbers, known.items)
+    rows = np.searchsorted(item_numbers, known.items)
     cells, cell_index = np.unique(
         rows * days.count + days.numbers(known.times), return_inverse=True
     )
@@ -282,14 +282,14 @@ def _shorten_history(
 
 
 def _daily_net_amounts(
-    lines: _SoldLineArrays, numbers: Ints, days: StoreDayRange, mode: TargetMode
+    lines: _SoldLineArrays, item_numbers: Ints, days: StoreDayRange, mode: TargetMode
 ) -> Amounts:
     values = lines.quantities if mode == "units" else np.sign(lines.quantities)
-    rows = np.searchsorted(numbers, lines.items)
+    rows = np.searchsorted(item_numbers, lines.items)
     cells = rows * days.count + days.numbers(lines.times)
-    size = len(numbers) * days.count
+    size = len(item_numbers) * days.count
     summed = np.bincount(cells, weights=values, minlength=size).astype(np.float32)
-    return net_returns(summed.reshape(len(numbers), days.count))
+    return net_returns(summed.reshape(len(item_numbers), days.count))
 
 
 def _past_days_on_sale(
@@ -329,7 +329,7 @@ def _exclude_stock_out_days(
     on_sale: Bools,
     amounts: Amounts,
     stock_outs: Sequence[StockOutPeriod],
-    numbers: Ints,
+    item_numbers: Ints,
     days: StoreDayRange,
 ) -> None:
     """Mask days without stock: their sales do not show demand.
@@ -338,9 +338,9 @@ def _exclude_stock_out_days(
     sold out now, so are the days since its last sale, if that silence is not chance: a
     slow item sells nothing for weeks with stock, and its rate would be too high.
     """
-    rows = np.searchsorted(numbers, [stock_out.item for stock_out in stock_outs])
+    rows = np.searchsorted(item_numbers, [stock_out.item for stock_out in stock_outs])
     for row, stock_out in zip(rows.tolist(), stock_outs, strict=True):
-        if row >= len(numbers) or numbers[row] != stock_out.item:
+        if row >= len(item_numbers) or item_numbers[row] != stock_out.item:
             continue
         ends = days.midnights[-1] if stock_out.until is None else stock_out.until
         first, last = days.numbers(np.array([stock_out.since, ends], np.int64)).tolist()

@@ -124,20 +124,20 @@ class DemandRepository(StoreScopedRepository):
         )
         return set(self._connection.execute(query).scalars())
 
-    def begin_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
+    def begin_stock_outs(self, item_numbers: Sequence[int], now_ms: int) -> None:
         """Record that these items are sold out from now on."""
-        for number in numbers:
+        for number in item_numbers:
             row = upsert(self._connection, stock_outs).values(
                 store_id=self._store_id, item=number, since=now_ms, until=None
             )
             self._connection.execute(row.on_conflict_do_nothing())
 
-    def end_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
+    def end_stock_outs(self, item_numbers: Sequence[int], now_ms: int) -> None:
         """Record that these items are in stock again."""
-        for start in range(0, len(numbers), _CHUNK):
+        for start in range(0, len(item_numbers), _CHUNK):
             self._update_rows(
                 stock_outs,
-                stock_outs.c.item.in_(numbers[start : start + _CHUNK]),
+                stock_outs.c.item.in_(item_numbers[start : start + _CHUNK]),
                 stock_outs.c.until.is_(None),
                 until=now_ms,
             )

@@ -283,9 +283,9 @@ def embed_products(
 
 
 def fit_space(
-    vectors: ProductVectors, words: Iterable[str], embedder: TextEncoder
+    vectors: ProductVectors, title_words: Iterable[str], embedder: TextEncoder
 ) -> StoredSemanticSpace:
-    """Return the space fitted to a catalog's vectors; `words` are of its titles.
+    """Return the space fitted to a catalog's vectors and the words of its titles.
 
     Raises:
         ModelFileError: when the model cannot be run.
@@ -299,7 +299,7 @@ def fit_space(
     projection = EmbeddingProjection.fit(vectors.codes[sample])
     codes = _project_codes(vectors, projection)
     is_small = len(embedded_rows) < REDUCED_FROM
-    pseudo_words = make_pseudo_words(EVERYDAY_WORDS if is_small else list(words))
+    pseudo_words = make_pseudo_words(EVERYDAY_WORDS if is_small else list(title_words))
     rows = [
         embedder.embed_queries(pseudo_words[begin : begin + _EMBED_BATCH])
         for begin in range(0, len(pseudo_words), _EMBED_BATCH)

@@ -108,22 +108,22 @@ class ProductVectors:
         """The vectors by item number; a row of zeros for items without one."""
         return self._codes
 
-    def has(self, number: int, digest: int) -> bool:
+    def has(self, item_number: int, digest: int) -> bool:
         """Return whether a product has the vector of this text."""
-        return number < len(self._hashes) and int(self._hashes[number]) == digest
+        return item_number < len(self._hashes) and int(self._hashes[item_number]) == digest
 
-    def put(self, numbers: list[int], digests: list[int], vectors: Vectors) -> None:
+    def put(self, item_numbers: list[int], digests: list[int], vectors: Vectors) -> None:
         """Set the vectors of products."""
-        self._reserve_or_reset(max(numbers) + 1, vectors.shape[1])
-        self._codes[numbers] = quantize(vectors)
-        self._hashes[numbers] = np.array(digests, np.uint64)
+        self._reserve_or_reset(max(item_numbers) + 1, vectors.shape[1])
+        self._codes[item_numbers] = quantize(vectors)
+        self._hashes[item_numbers] = np.array(digests, np.uint64)
 
-    def remove(self, number: int) -> bool:
+    def remove(self, item_number: int) -> bool:
         """Remove the vector of a product; return whether there was one."""
-        if number >= len(self._hashes) or not self._hashes[number]:
+        if item_number >= len(self._hashes) or not self._hashes[item_number]:
             return False
-        self._hashes[number] = 0
-        self._codes[number] = 0
+        self._hashes[item_number] = 0
+        self._codes[item_number] = 0
         return True
 
     def write_and_keep_previous_model(self) -> None:

@@ -64,14 +64,14 @@ _MIN_VISITORS: Final = 2
 
 
 def read_frequent_coviewed_pairs(
-    repository: TrainingRepository, numbers: Collection[int]
+    repository: TrainingRepository, item_numbers: Collection[int]
 ) -> Ints:
     """Return co-viewed pairs of the given items, [n, 2], the earliest first.
 
     Pairs need at least two visitors; those with the highest cosine of co-views come first.
     """
     head = repository.head()
-    if head is None or not len(numbers):
+    if head is None or not len(item_numbers):
         return np.zeros((0, 2), np.int64)
     rows: list[tuple[int, int, int]] = []
     kinds = frozenset(TRAINING_KINDS)
@@ -84,7 +84,7 @@ def read_frequent_coviewed_pairs(
     if not rows:
         return np.zeros((0, 2), np.int64)
     views = np.array(rows, dtype=np.int64)
-    is_known = np.isin(views[:, 2], np.fromiter(numbers, np.int64, len(numbers)))
+    is_known = np.isin(views[:, 2], np.fromiter(item_numbers, np.int64, len(item_numbers)))
     return frequent_coviewed_pairs(*views[is_known].T)
 
 
@@ -412,14 +412,14 @@ def _embed_items(
 
 
 def _previous_rows_and_is_unchanged(
-    serving: _ServingVisualModel, numbers: Items, seqs: Ints
+    serving: _ServingVisualModel, item_numbers: Items, seqs: Ints
 ) -> tuple[npt.NDArray[np.intp], Bools]:
     """Return the previous row of each item, and whether the item is unchanged."""
     items, seqs_before = serving.arrays["items"], serving.arrays["seqs"]
     if not len(items):
-        return np.zeros(len(numbers), np.intp), np.zeros(len(numbers), np.bool_)
-    rows = np.minimum(np.searchsorted(items, numbers), len(items) - 1)
-    return rows, (items[rows] == numbers) & (seqs_before[rows] == seqs)
+        return np.zeros(len(item_numbers), np.intp), np.zeros(len(item_numbers), np.bool_)
+    rows = np.minimum(np.searchsorted(items, item_numbers), len(items) - 1)
+    return rows, (items[rows] == item_numbers) & (seqs_before[rows] == seqs)
 
 
 def _build_visual_model(
