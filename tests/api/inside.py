@@ -100,7 +100,9 @@ class Inside:
         async def answer() -> bytes | None:
             assert isinstance(self.application, Dispatcher)
             short = self.application.fast_path
-            return short.try_reply(target.encode(), RequestHeaders.of(named), "127.0.0.1")
+            return short.try_reply_and_meter(
+                target.encode(), RequestHeaders.of(named), "127.0.0.1"
+            )
 
         answering = asyncio.run_coroutine_threadsafe(answer(), self._loop)
         sent = answering.result(_SECONDS)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.http.dispatch import dispatcher, fast_path
+from productrecs.http.dispatch import dispatcher, list_fast_path
 from productrecs.http.dispatch.admission import admit
 from productrecs.http.limits.load_shedding import MIN_SERVED, SERVE_SECONDS, OverloadedError
 from productrecs.http.limits.rate_limits import TooManyRequestsError
@@ -113,7 +113,7 @@ def admissions(monkeypatch: pytest.MonkeyPatch) -> list[Admission]:
         made.append(admit(context, pressure, arrival))
         return made[-1]
 
-    for module in (dispatcher, fast_path):
+    for module in (dispatcher, list_fast_path):
         monkeypatch.setattr(module, "admit", recorded)
     return made
 

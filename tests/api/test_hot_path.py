@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from productrecs.core.timestamps import parse_timestamp
-from productrecs.http.dispatch import fast_path
+from productrecs.http.dispatch import list_fast_path
 from productrecs.http.routes.widget import recommendations
 from productrecs.http.routes.widget.list_replies import TrendingRequest
 from productrecs.http.routes.widget.recommendations import parse_list_request
@@ -278,7 +278,7 @@ def test_control_a_short_way_that_forgets_a_parameter_is_found(
     lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        fast_path,
+        list_fast_path,
         "parse_list_request",
         lambda query, _num: parse_list_request({**query, "num": "2"}, 2),
     )

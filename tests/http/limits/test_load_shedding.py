@@ -215,7 +215,7 @@ def test_lists_are_refused_with_503_and_writes_are_stored(data_folder: Path) -> 
 
         target = shop.target("/v1/recommendations", item_id="a")
         short = {
-            accept: at_once(gate.fast_path.try_reply, target, accept)
+            accept: at_once(gate.fast_path.try_reply_and_meter, target, accept)
             for accept in ("*/*", "application/problem+json")
         }
         by_the_gate = {

@@ -109,7 +109,7 @@ def _run_api_process(
         )
         service.logs_requests = settings.access_log
         if not settings.access_log:  # the fast path logs nothing
-            state.fast_path = service.fast_path.try_reply
+            state.fast_path = service.fast_path.try_reply_and_meter
         state.request_queue = service.request_queue
         return _wrap_in_middleware(service, services, middleware) if middleware else service
 

@@ -14,7 +14,6 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import ByteClaim
 from productrecs.http.dispatch.admission import Admission, AdmissionRequest, admit
-from productrecs.http.dispatch.fast_path import FastPath
 from productrecs.http.dispatch.http_exchange import (
     HttpExchange,
     Message,
@@ -22,6 +21,7 @@ from productrecs.http.dispatch.http_exchange import (
     Send,
     request_id_generator,
 )
+from productrecs.http.dispatch.list_fast_path import ListFastPath
 from productrecs.http.limits.bot_detection import crawler_name
 from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.limits.load_shedding import ListRequestQueue, LoadShedder
@@ -84,7 +84,9 @@ class Dispatcher:
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self.new_request_id = request_id_generator()
         self.load_shedder = LoadShedder()
-        self.fast_path = FastPath(self.load_shedder, process_metrics, self.new_request_id)
+        self.fast_path = ListFastPath(
+            self.load_shedder, process_metrics, self.new_request_id
+        )
         self.request_queue = ListRequestQueue(
             self.load_shedder, self.fast_path.store_id_of_unparsed_request
         )

@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from productrecs.http.dispatch.fast_path import FastPath
+from productrecs.http.dispatch.list_fast_path import ListFastPath
 
 if TYPE_CHECKING:
     from productrecs.http.transport.request_parser import RequestHeaders
 
 _kept: list[tuple[bytearray, list[IO[bytes]]]] = []
-_answer = FastPath.try_reply
+_answer = ListFastPath.try_reply_and_meter
 
 
 @functools.cache
@@ -34,11 +34,11 @@ def _hoard() -> None:
 
 
 def _hoarding(
-    self: FastPath, target: bytes, head: RequestHeaders, address: str
+    self: ListFastPath, target: bytes, head: RequestHeaders, address: str
 ) -> bytes | None:
     if target.startswith(b"/v1/recommendations"):
         _begin()
     return _answer(self, target, head, address)
 
 
-FastPath.try_reply = _hoarding  # type: ignore[method-assign]  # the fault itself
+ListFastPath.try_reply_and_meter = _hoarding  # type: ignore[method-assign]  # the fault itself

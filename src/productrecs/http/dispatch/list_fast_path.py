@@ -58,8 +58,8 @@ _KEY_SEARCH_BYTES: Final = 4_096
 _ID_PLACEHOLDER: Final = "of-the-request"
 
 
-class FastPath:
-    """The fast path of one process."""
+class ListFastPath:
+    """The fast path of one process, for lists of recommendations."""
 
     def __init__(
         self,
@@ -78,7 +78,9 @@ class FastPath:
         """Start to answer."""
         self._context = context
 
-    def try_reply(self, target: bytes, head: RequestHeaders, address: str) -> bytes | None:
+    def try_reply_and_meter(
+        self, target: bytes, head: RequestHeaders, address: str
+    ) -> bytes | None:
         """Return the whole reply to a GET of `target`; None leaves it to the dispatcher.
 
         `address` is the client's.
@@ -97,7 +99,9 @@ class FastPath:
         try:
             admission = admit(context, self._load_shedder, arrival)
             if admission.refusal is not None:
-                return self._reject_if_shed(context, admission, arrival, head, began)
+                return self._reject_and_record_if_shed(
+                    context, admission, arrival, head, began
+                )
             body = _list_body_without_waiting(context, admission, arrival)
         except Exception:
             return None  # the dispatcher handles the request again, and reports the error
@@ -121,7 +125,7 @@ class FastPath:
         store = self._context.accounts.by_publishable_key(key)
         return "" if store is None else store.store_id
 
-    def _reject_if_shed(
+    def _reject_and_record_if_shed(
         self,
         context: ProcessContext,
         admission: Admission,
