@@ -10,33 +10,27 @@
 - `object_address`: an empty object store, a folder; in `make trust` in Ceph.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc
 import os
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.tenancy.accounts.store import Store
 from tests.support import network, postgres
 from tests.support.migrated import bring, migrate_at, migrated
 from tests.support.object_server import RADOSGW, ObjectServer, object_server
 from tests.support.service import Service
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.dialects import RawReader
-    from productrecs.tenancy.accounts.store import Store
 
 _CLUSTER = "PRODUCTRECS_TEST_CLUSTER"
 _OWNER = pytest.StashKey[postgres.Owner]()

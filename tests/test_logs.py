@@ -1,19 +1,15 @@
 """Log lines: an event of the table, its fields, and no secret."""
 
-from __future__ import annotations
-
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from productrecs.logs import LOG_EVENTS, configure_logging
 from tests.support.service import Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)

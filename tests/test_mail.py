@@ -1,17 +1,12 @@
 """E-mail over an encrypted connection: to a server whose certificate is trusted, only."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from productrecs.mail import MailError, send_mail
 from productrecs.settings import SmtpServer
 from tests.support.smtp import MailServer, self_signed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

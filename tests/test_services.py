@@ -1,12 +1,10 @@
 """Services: which picture model and which text model they use."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +22,6 @@ from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.records.pictures.test_packaged_encoder import installed
 from tests.support.text_models import model as text_model_file
 from tests.support.torch_file import tiny_weights, torch_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

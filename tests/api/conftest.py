@@ -3,16 +3,11 @@
 One service for all of them, with two API processes; each test has stores of its own.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.service import Merchant, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="package")

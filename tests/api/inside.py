@@ -4,23 +4,18 @@
 process, and passes it requests as the server would.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from urllib.parse import unquote
 
 from productrecs.application import create_application
 from productrecs.http.dispatch.dispatcher import Application, Dispatcher
 from productrecs.http.transport.request_parser import RequestHeaders
+from productrecs.services import Services
 from tests.support.service import Reply, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
-
-    from productrecs.services import Services
 
 _SECONDS: Final = 30
 

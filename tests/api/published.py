@@ -4,8 +4,6 @@
 a route, parameter, field or header that was published stays.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,15 +4,14 @@ Whoever adds a route adds its row here: tests compare this table with the routes
 service has, and with what /openapi.json says.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import itertools
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from productrecs.features.assistants.related_products_extension import SCHEMA_PATH
 from productrecs.features.mail_slots.mail_slot import MailResource
@@ -20,16 +19,12 @@ from productrecs.http.route_table import ROUTES
 from tests.support.pictures import drawn, encoded
 from tests.support.service import (
     OPERATOR,
+    Merchant,
     keep_look_picture,
     switch_on_assistants,
     switch_on_feed,
     switch_on_mail_slot,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.support.service import Merchant
 
 _COUNT: Final = itertools.count()
 PUBLISHABLE, EITHER, SECRET, NOBODY = "publishable", "either", "secret", "none"

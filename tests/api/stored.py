@@ -1,18 +1,14 @@
 """Database reader: what the service stored, read beside it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.tables import event_columns, events, items, purchase_lines
-
-if TYPE_CHECKING:
-    from productrecs.records.catalog.item import Item
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service
 
 Row = dict[str, Any]
 

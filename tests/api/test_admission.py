@@ -3,26 +3,32 @@
 Each request is asked both ways, of one process that limits rates and sheds load on demand.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from productrecs.http.dispatch import dispatcher, list_fast_path
-from productrecs.http.dispatch.admission import admit
-from productrecs.http.limits.load_shedding import MIN_SERVED, SERVE_SECONDS, OverloadedError
+from productrecs.http.dispatch.admission import Admission, AdmissionRequest, admit
+from productrecs.http.dispatch.dispatcher import Dispatcher
+from productrecs.http.limits.load_shedding import (
+    MIN_SERVED,
+    SERVE_SECONDS,
+    LoadShedder,
+    OverloadedError,
+)
 from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication import (
     MissingKeyError,
     SecretKeyInUrlError,
     UnknownKeyError,
 )
-from productrecs.services import build_services
+from productrecs.http.pipeline.route_context import ProcessContext
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.tenancy.accounts.key_misuse.repository import MisuseKind
@@ -33,16 +39,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import TRIAL, Plan
 from tests.api.inside import Inside, of_our_own
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.http.dispatch.admission import Admission, AdmissionRequest
-    from productrecs.http.dispatch.dispatcher import Dispatcher
-    from productrecs.http.limits.load_shedding import LoadShedder
-    from productrecs.http.pipeline.route_context import ProcessContext
-    from productrecs.services import Services
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 SPENT: Final = Plan("spent", monthly_calls=0, catalog_items=10)
 NUMBERS: Final = itertools.count(1)

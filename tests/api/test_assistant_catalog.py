@@ -1,12 +1,11 @@
 """The catalog for shopping assistants over HTTP, by REST and by MCP."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -17,10 +16,7 @@ from productrecs.features.assistants.ucp_profile import CatalogOperation
 from tests.support.service import Merchant, Reply, Service, eventually, switch_on_assistants
 from tests.support.ucp_schemas import check_refusal, check_reply
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Ask = Callable[..., Any]
+Ask = Callable[..., Any]
 
 NEWEST: Final = "2026-08-25"
 VERSIONS: Final = (NEWEST, "2026-04-08")

@@ -3,20 +3,16 @@
 `spck-conformance` asks a running service, by REST and by MCP.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from tests.support.service import HOST, Merchant, Service, eventually, switch_on_assistants
 from tests.support.ucp_schemas import check_profile, check_refusal, check_reply
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VERSIONS: Final = ("2026-08-25", "2026-04-08")
 LAMPS: Final = 25

@@ -3,11 +3,10 @@
 Requests and replies are validated against the schema that the service serves.
 """
 
-from __future__ import annotations
-
 import base64
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import jsonschema_rs
 import pytest
@@ -20,9 +19,6 @@ from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.pictures import drawn, encoded, see
 from tests.support.service import Merchant, Reply, Service, eventually, switch_on_assistants
 from tests.support.ucp_schemas import check_refusal, check_reply
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KINDS: Final = [
     (colour, shape) for colour in ("red", "blue") for shape in ("ball", "cross")

@@ -4,11 +4,10 @@ Every route in every state: what is metered answers with nothing in its own form
 writes is refused, and what a shop tells is taken as ever.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -20,10 +19,12 @@ from productrecs.features.looks.look import LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.http.dispatch import admission, dispatcher
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
+from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.route_declaration import Credential
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
-from productrecs.services import build_services
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,
@@ -56,13 +57,6 @@ from tests.support.service import (
     Service,
     eventually,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from productrecs.http.pipeline.route_context import ProcessContext
-    from productrecs.services import Services
-    from productrecs.tenancy.accounts.store import Store
 
 NOON: Final = parse_timestamp("2026-03-10T12:00:00Z")
 APRIL: Final = parse_timestamp("2026-04-01T00:00:00Z")

@@ -1,10 +1,8 @@
 """Bots: what they send is stored, and changes no list, test, quota or count."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -19,9 +17,6 @@ from productrecs.storage.sql.tables import (
     search_counts,
 )
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VIEWS = 200
 GOOGLE = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"

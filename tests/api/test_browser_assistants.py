@@ -1,18 +1,11 @@
 """Calls of assistants in shoppers' browsers: answered like others, and counted."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.repository import AssistantCallRepository
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply, Service
+from tests.support.service import Merchant, Reply, Service, eventually
 
 LOADER = b"/widget/v1/_/webmcp.js"
 

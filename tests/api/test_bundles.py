@@ -1,9 +1,8 @@
 """Bundles over HTTP and on the command line: proposed, decided, served, and refused."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,9 +13,6 @@ from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATH = "/integration/bundles"
 

@@ -1,16 +1,12 @@
 """Response headers: caching, server timing and API version."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply
+from tests.support.service import Merchant, Reply
 
 TOOK = re.compile(r"total;dur=\d+\.\d")
 

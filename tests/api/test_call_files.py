@@ -1,9 +1,8 @@
 """Call collections of `productrecs openapi --form`: each call works."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,12 +12,7 @@ from productrecs.cli.commands.openapi_and_collections import (
     to_postman_collection,
 )
 from productrecs.http.openapi_document import openapi_document
-from tests.support.service import METRICS_TOKEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.service import Merchant, Service
+from tests.support.service import METRICS_TOKEN, Merchant, Service
 
 # What their examples name belongs to nobody here.
 NOT_THERE = {

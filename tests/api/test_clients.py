@@ -1,30 +1,24 @@
 """Clients: those of `clients/` are made from `/openapi.json`, and work."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import httpx
 import pytest
 
 from productrecs_client import AsyncProductRecs, ProductRecs, ProductRecsError
+from productrecs_client.types import Event, Item, Order
 from tests.support.project import ROOT
-from tests.support.service import HOST, eventually
+from tests.support.service import HOST, Account, Merchant, Service, eventually
 from tests.support.web import Relay
 from tools import clients
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from productrecs_client.types import Event, Item, Order
-    from tests.support.service import Account, Merchant, Service
 
 MISSING: Final = (
     "the TypeScript client was NOT tested: Node or what `npm ci` installs in "

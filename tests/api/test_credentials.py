@@ -1,11 +1,11 @@
 """Credentials: every route with every key; each accepts exactly the right ones."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -19,6 +19,7 @@ from productrecs.http.pipeline.authentication import (
 from productrecs.http.pipeline.route_declaration import Credential
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import find_store, rotate_secret
 from tests.api.inside import Inside, of_our_own
@@ -36,18 +37,12 @@ from tests.support.service import (
     METRICS_TOKEN,
     Account,
     Merchant,
+    Reply,
     Service,
     eventually,
     kept_once,
     raw_request,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from productrecs.storage.sql.dialects import RawReader
-    from tests.support.service import Reply
 
 Headers = dict[str, str]
 Sent = tuple[str, Headers]  # what is added to the query, and the headers

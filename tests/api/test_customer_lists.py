@@ -1,9 +1,8 @@
 """Customer lists: what a customer's id shows to a caller who does not prove to be them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import pytest
 
@@ -11,12 +10,7 @@ from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.timestamps import iso
 from productrecs.http.limits.customer_ids_per_network import MAX_CUSTOMERS
 from productrecs.records.placements.placement import PlacementContent, Strategy
-from tests.support.service import Merchant, Service, add_placement, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.support.service import Reply
+from tests.support.service import Merchant, Reply, Service, add_placement, eventually
 
 PRICES: Final = range(10, 17)
 CATALOG: Final = {f"{price}-{n}": price for price in PRICES for n in range(3)}

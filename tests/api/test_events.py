@@ -1,18 +1,13 @@
 """POST /v1/events: what is stored, and what the reply says."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.events.event import EVENT_KINDS, EventKind
 from tests.api.stored import event_rows, line_rows
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply, Service
-
+from tests.support.service import Merchant, Reply, Service
 
 NOON: Final = parse_timestamp("2026-03-01T12:00:00Z")
 Body = dict[str, object]

@@ -1,9 +1,8 @@
 """Tests of variants over HTTP: sticky, counted once, and applied when one is chosen."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
 import sqlalchemy as sa
@@ -21,9 +20,6 @@ from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Reply, Service, add_placement, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATH: Final = "/integration/tests"
 SHOPPERS: Final = [f"s_{n}" for n in range(24)]

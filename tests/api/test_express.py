@@ -3,17 +3,11 @@
 Each call goes over a socket twice: as it is, and with a header that closes the short way.
 """
 
-from __future__ import annotations
-
 import socket
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.service import HOST, eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply, Service
+from tests.support.service import HOST, Merchant, Reply, Service, eventually
 
 SLOW = {"content-length": "0"}
 ITEMS = [

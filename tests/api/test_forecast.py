@@ -1,9 +1,8 @@
 """GET /v1/forecast/...: the contract, before and after the nightly run."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from productrecs.core.ids import StoreId
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.records.orders.import_support import import_text
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _RUN_SECONDS = 60
 

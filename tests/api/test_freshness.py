@@ -1,14 +1,10 @@
 """Freshness: an event changes everybody's lists within a minute."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MINUTE: Final = 60.0
 

@@ -4,8 +4,6 @@ Every block of every guide that is marked `run` is run, in order, against the se
 a store of its own; a block marked `reply` is what the one before it must print.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -14,9 +12,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -26,12 +24,7 @@ from productrecs.core.program_version import REVISION
 from productrecs.features.guides.developer_guide_index import GUIDES
 from tests.support.guides import Block, blocks
 from tests.support.nursery import nursery
-from tests.support.service import give_access_token
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.support.service import Client, Merchant, Service
+from tests.support.service import Client, Merchant, Service, give_access_token
 
 SLUGS = [guide.slug for guide in GUIDES]
 DOCTORED = ("operations", "troubleshooting")  # the doctor misses a catalog

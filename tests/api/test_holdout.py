@@ -1,7 +1,5 @@
 """Holdout: a share of the shoppers gets empty lists, the same shoppers everywhere."""
 
-from __future__ import annotations
-
 import pytest
 import sqlalchemy as sa
 

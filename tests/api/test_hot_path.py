@@ -5,11 +5,10 @@ so that FastAPI reads every query. Whatever is asked, status, headers and body a
 also of what the server answers at once, before there is an application to ask.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 import pytest
@@ -26,9 +25,6 @@ from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.schemas.test_fuzz import bodies
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 NOW: Final = parse_timestamp("2026-03-01T12:00:00Z")
 ITEMS: Final = [f"item-{n}" for n in range(30)] + ["é/ü", "a b", "+", "50%", "日本"]

@@ -1,20 +1,16 @@
 """Integration API: calls over several processes, with background jobs running."""
 
-from __future__ import annotations
-
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.storage.sql.tables import jobs
 from tests.support.service import Merchant, Reply, Service, eventually, kept_once
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def call(merchant: Merchant, method: str, path: str, body: object = None) -> Reply:

@@ -1,15 +1,9 @@
 """Invented shoppers: what one network sends moves nobody else's lists beyond its share."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from tests.api.stored import event_rows, line_rows
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service, eventually
 
 ITEMS = ("bestseller", "partner", "junk", *(f"item-{number}" for number in range(6)))
 

@@ -1,13 +1,12 @@
 """POST /v1/items and DELETE /v1/items/{item_id}: what is stored, and when it is visible."""
 
-from __future__ import annotations
-
 import statistics
 import threading
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -21,9 +20,6 @@ from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.api.stored import item
 from tests.support.service import Merchant, Reply, Service, eventually, kept_once
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FULL: Final[dict[str, object]] = {
     "id": "a",

@@ -1,12 +1,11 @@
 """GET /v1/looks and POST /v1/shop-the-look/analyze, and the pictures of looks."""
 
-from __future__ import annotations
-
 import base64
 import http.client
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -16,9 +15,6 @@ from productrecs.core.clock import system_ms
 from productrecs.core.timestamps import iso
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KINDS = {f"{colour}-{shape}": (colour, shape) for colour in COLOURS for shape in SHAPES}
 LOOK = {

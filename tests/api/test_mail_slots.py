@@ -1,9 +1,7 @@
 """Mail slots over HTTP: picture, link and JSON of a mail agree, whatever changes."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -17,6 +15,7 @@ from productrecs.features.mail_slots.opened_mails.repository import (
     MailSlotCounts,
 )
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import mail_choices
 from tests.support.pictures import drawn, encoded
 from tests.support.service import (
@@ -28,11 +27,6 @@ from tests.support.service import (
     switch_on_mail_slot,
 )
 from tests.support.web import PictureHost
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from productrecs.storage.sql.database import Database
 
 PICTURE = encoded(drawn("red", "ball"))
 _COUNT = itertools.count()

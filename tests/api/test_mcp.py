@@ -1,23 +1,17 @@
 """POST /mcp: with the SDK's client and raw JSON-RPC, in both protocol versions."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client import Client as McpClient
-from mcp_types import TextContent
+from mcp_types import CallToolResult, TextContent
 
 from productrecs.features.guides.developer_guide_index import GUIDES
-
-if TYPE_CHECKING:
-    from mcp_types import CallToolResult
-
-    from tests.support.service import Client, Reply, Service
+from tests.support.service import Client, Reply, Service
 
 MODERN = "2026-07-28"
 OLDER = ("2025-03-26", "2025-06-18", "2025-11-25")

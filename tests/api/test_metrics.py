@@ -1,12 +1,12 @@
 """Metrics: they match what happened, and only the token's owner reads them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 import pytest
 from prometheus_client import parser
@@ -27,14 +27,15 @@ from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
 from tests.support.project import ROOT
-from tests.support.service import METRICS_TOKEN, OPERATOR, Service, eventually
+from tests.support.service import (
+    METRICS_TOKEN,
+    OPERATOR,
+    Merchant,
+    Requester,
+    Service,
+    eventually,
+)
 from tests.support.uploads import process
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.support.service import Merchant, Requester
 
 Labels = tuple[tuple[str, str], ...]
 Found = dict[str, dict[Labels, float]]

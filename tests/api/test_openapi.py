@@ -3,11 +3,10 @@
 The long search for what it does not say is in `tests/trust/test_description.py`.
 """
 
-from __future__ import annotations
-
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -31,12 +30,7 @@ from tests.support.openapi import (
     operations,
     published_names,
 )
-from tests.support.service import OPERATOR, add_placement, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.service import Merchant, Service
+from tests.support.service import OPERATOR, Merchant, Service, add_placement, eventually
 
 Document = dict[str, Any]
 ALLOWED = {

@@ -1,16 +1,12 @@
 """POST /v1/orders: an order is stored whole and once, whatever its form."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.api.stored import Row, line_rows
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply, Service
+from tests.support.service import Merchant, Reply, Service
 
 Line = dict[str, object]
 LONGEST: Final = 255

@@ -1,25 +1,20 @@
 """CORS: the table of which origin may read which reply, row by row."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from productrecs.http.dispatch import admission
 from productrecs.services import build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import change_origins, find_store
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import TABLE, with_query
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from productrecs.tenancy.accounts.store import Store
 
 ANY: Final = "*"
 ALLOW, VARY = "access-control-allow-origin", "vary"

@@ -1,7 +1,5 @@
 """Photo search: `source=similar` and POST /v1/search/image, by the contract."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

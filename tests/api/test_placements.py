@@ -1,8 +1,7 @@
 """Placements over HTTP: asked by name, changed within a second, and never twice a page."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,9 +13,6 @@ from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.api.test_recommendations import furnish, trained
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
 """Price lists over HTTP: lists, search and filters show the prices that a call names."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import pytest
@@ -10,9 +9,6 @@ from click.testing import CliRunner
 
 from productrecs.cli.main import productrecs
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ITEMS: Final = (
     {"id": "tent", "title": "tent one", "price": 100, "prices": {

@@ -1,10 +1,8 @@
 """Product feeds over HTTP: signed, off by default, and only what pages show."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -16,9 +14,6 @@ from productrecs.features.product_feed_export.feed_fetches.repository import (
     ExportedFeedFetchRepository,
 )
 from tests.support.service import Merchant, Reply, Service, eventually, switch_on_feed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,11 @@
 """Goods on order over the API: the whole list, sent again and again."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply, Service
+from tests.support.service import Merchant, Reply, Service
 
 PATH = "/integration/purchase-orders"
 TENT = {

@@ -4,16 +4,14 @@ Events and orders are never limited (interface 6.1 and 6.2), nor is who looks af
 service. Tests ask until they are refused, so that a slow machine makes no difference.
 """
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.http.route_table import ROUTES
-from productrecs.services import build_services
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.tenancy.accounts.key_misuse.repository import (
@@ -23,13 +21,7 @@ from productrecs.tenancy.accounts.key_misuse.repository import (
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import TABLE
-from tests.support.service import Account, Merchant, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from productrecs.services import Services
-    from tests.support.service import Reply
+from tests.support.service import Account, Merchant, Reply, eventually
 
 TRIES = 400  # ten or twenty may come at once, and one or two a second from then on
 NUMBERS = itertools.count(1)

@@ -1,10 +1,9 @@
 """GET of items and orders: a shop's server reads back what the service has stored."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -14,9 +13,6 @@ from productrecs.core.timestamps import iso, parse_timestamp
 from tests.api.routes import upload
 from tests.api.stored import line_rows
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STRANGE: Final = "a/b ü\n%2F?"
 

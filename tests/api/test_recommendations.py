@@ -1,7 +1,5 @@
 """GET /v1/recommendations: which products, from which source, and which never."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 from urllib.parse import urlencode

@@ -1,18 +1,13 @@
 """Error replies: each has its form, and the connection stays usable."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.api.routes import TABLE
-from tests.support.service import Merchant, Reply, Service, raw_request
-
-if TYPE_CHECKING:
-    from tests.support.service import Client
+from tests.support.service import Client, Merchant, Reply, Service, raw_request
 
 OURS: Final = re.compile(r"[0-9a-f]{20}")
 VIEW: Final = b'{"event": "detail-page-view", "item_id": "a", "session_id": "s_1"}'

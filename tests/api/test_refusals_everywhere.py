@@ -5,9 +5,8 @@ place. So each of 401, 402, 413 and 422 is asked of every route that can answer 
 of an allowed origin, of another, and of any where the store allows any.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -34,9 +33,6 @@ from tests.api.routes import (
     with_query,
 )
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Route = tuple[str, str]
 KEYS: Final = {PUBLISHABLE, EITHER, SECRET}

@@ -1,28 +1,23 @@
 """Idempotency-Key: a repeated call is carried out once."""
 
-from __future__ import annotations
-
 import json
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
 from productrecs.http.pipeline.idempotency import identify_call, run_once_or_replay
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.idempotency_keys import (
     IdempotencyConflictError,
     IdempotencyRepository,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import named_calls
+from tests.support.service import Merchant, Reply
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
-    from tests.support.service import Merchant, Reply
 
 
 def push(merchant: Merchant, *ids: str, name: str | None = "push-1") -> Reply:

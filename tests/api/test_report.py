@@ -1,15 +1,10 @@
 """Reports over HTTP: from the calls of pages and servers to the figures."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply
+from tests.support.service import Merchant, Reply, eventually
 
 RECS = {"widget": "recs", "session_id": "s_1"}
 

@@ -1,9 +1,8 @@
 """Merchandising rules over HTTP: applied within a second, everywhere, and explained."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,9 +19,6 @@ from productrecs.records.merchandising.rule import (
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOON = 30.0  # a second, and what a busy machine adds
 FAMILY = [f"tent-{n}" for n in range(5)]

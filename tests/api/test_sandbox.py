@@ -1,15 +1,10 @@
 """Test stores: all features of a store, no billing, and emptied by one command."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.support.service import Account, Merchant, eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Service
+from tests.support.service import Account, Merchant, Service, eventually
 
 
 def opened(service: Service, merchant: Merchant, *words: str) -> dict[str, Any]:

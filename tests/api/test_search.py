@@ -1,16 +1,12 @@
 """GET /v1/search: the contract."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import pytest
 
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SECOND: Final = 1.0
 ITEMS: Final = (

@@ -1,14 +1,9 @@
 """Search report: from the calls of pages to the figures that a merchant reads."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service, eventually
 
 
 def report(service: Service, merchant: Merchant, name: str = "search") -> Any:

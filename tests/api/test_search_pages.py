@@ -1,9 +1,8 @@
 """GET /v1/search options: filters, facets, sorting, paging, highlights, suggestions."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import pytest
@@ -11,9 +10,6 @@ import sqlalchemy as sa
 
 from productrecs.storage.sql.tables import question_counts
 from tests.support.service import Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 ITEMS: Final = (
     {"id": "t-1", "title": "Green tent", "price": 120, "categories": ["Tents", "Sale"]},

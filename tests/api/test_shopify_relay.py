@@ -1,7 +1,5 @@
 """Shopify relay of the guide: signed webhooks become items and orders of the service."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib
@@ -11,7 +9,9 @@ import json
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +21,6 @@ from tests.api import stored
 from tests.support.guides import blocks
 from tests.support.service import HOST, Merchant, Service, eventually, free_port
 from tests.support.web import Pages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SECRET = "the-key-below-the-webhooks"
 GUIDE = next(guide for guide in GUIDES if guide.slug == "shopify")

@@ -1,17 +1,12 @@
 """GET /v1/trending: by the store's measure, the same for everybody."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ITEMS = ["often", "many", "dear", "carted", "viewed", "old", "new"]
 

@@ -1,18 +1,13 @@
 """Order uploads: stored durably before the 202, then imported."""
 
-from __future__ import annotations
-
 import socket
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-from tests.support.service import HOST, Service, eventually, raw_request
+from tests.support.service import HOST, Merchant, Service, eventually, raw_request
 from tests.support.uploads import BOUNDARY, ended, files, form, headers, part, state, upload
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant
 
 HISTORY: Final = (
     "order_id,item_id,customer_id,timestamp,quantity,price\n"

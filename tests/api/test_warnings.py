@@ -1,14 +1,11 @@
 """Warnings: replies name what was sent and ignored, and values that look wrong."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.support.service import Merchant
+from tests.support.service import Merchant
 
 VIEW: Final = {"event": "detail-page-view", "item_id": "tent", "session_id": "s_1"}
 BUY: Final = VIEW | {"event": "buy", "order_id": "A-1", "value": 5, "currency": "EUR"}

@@ -1,12 +1,9 @@
 """Pinned widget builds: the pinned URL serves the build of its integrity hash."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +12,7 @@ from productrecs.http.routes.public.widget_scripts import (
     PinnableScript,
     current_builds,
 )
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service
 
 TAG = re.compile(
     r"<script async src=\"(?P<base>[^\"]*)"

@@ -1,16 +1,13 @@
 """Widget scripts (interface 4.4): content, caching, and unknown stores."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Reply
+from tests.support.service import Merchant, Reply
 
 KINDS: Final = ("", "search-", "look-")
 CODED: Final = {"accept-encoding": "br;q=0, gzip;q=0.8"}

@@ -4,8 +4,6 @@
 prints.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,19 +1,14 @@
 """Continuous integration: a few failed tests run again, alone, and are named."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # It is `make`: the first run of the tests fails those of `first`, the second those of
 # `second`, and it notes each call.

@@ -1,7 +1,5 @@
 """Dependencies: each is declared, used and explained."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import itertools

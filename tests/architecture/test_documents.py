@@ -1,14 +1,9 @@
 """Documents: their links and references lead somewhere."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PARTS = ("Date: ", "**Alternatives:** ", "**What enforces it:** ")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")

@@ -1,7 +1,5 @@
 """Import contracts of pyproject.toml: they hold, and each catches a violation."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Log events: every call uses an event of the table; each is logged and listed."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,19 +1,14 @@
 """Names: files, folders and classes say what they are; each folder has a docstring."""
 
-from __future__ import annotations
-
 import ast
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.project import ROOT, module_paths, modules
 from tools.file_sizes import CEILING, too_long
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 EMPTY_WORDS = frozenset(
     {

@@ -3,8 +3,6 @@
 The source is copied once; each test changes files of the copy, and starts a process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import json
@@ -12,15 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from tests.architecture.bought_next import BoughtNextEngine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = "engines/registry.py"

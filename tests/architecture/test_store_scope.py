@@ -8,21 +8,16 @@ What this cannot see (the wrong store's id) is what the two-store tests of the A
 to every shard, with their reason. docs/sharding.md builds on it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 import apsw
 import pytest
 
 from productrecs.storage.sql.tables import metadata
 from tests.support.project import modules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
 
 ACROSS_STORES = {
     "LoginAttemptRepository": "it counts names that anybody may type",

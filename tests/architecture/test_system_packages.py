@@ -1,15 +1,11 @@
 """System packages: what tests and code call is installed by `tools/setup`."""
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SETUP: Final = (ROOT / "tools" / "setup").read_text()
 INSTALLED: Final = frozenset(re.findall(r"^ *want (\S+) ", SETUP, re.MULTILINE))

@@ -3,10 +3,7 @@
 docs/sharding.md says which tables a sharded database keeps whole; the rest can be sharded.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -14,12 +11,10 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from productrecs.storage.sql.tables import metadata
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 WHOLE_INSTALLATION = {
     "login_attempts": "names that anybody may type, hashed: they may be of no store",

@@ -1,16 +1,11 @@
 """Code that a text holds, for another process, imports what there is."""
 
-from __future__ import annotations
-
 import ast
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 

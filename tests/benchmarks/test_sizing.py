@@ -1,7 +1,5 @@
 """Sizing model: it agrees with what was measured, and docs/sizing.md with the model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

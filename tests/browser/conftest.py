@@ -3,13 +3,11 @@
 All tests share one browser; each takes pages of its own from it.
 """
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
 from tests.support.dashboard_browser import (
@@ -23,11 +21,6 @@ from tests.support.project import ROOT
 from tests.support.service import Merchant, Service
 from tests.support.storefront import SHOP, TITLES, Storefront, catalog
 from tests.support.web import Pages, Relay
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page, Playwright
 
 __all__ = ["demo_folder"]
 

@@ -1,28 +1,19 @@
 """Journey 1 with the keyboard alone: register, log in, finish the checklist."""
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from productrecs.core.clock import system_ms
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.team_members import create_registration_invitation
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard import PASSWORD
-from tests.support.dashboard_browser import LOOKS, check_page
-from tests.support.service import HOST, Account, Merchant
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-    from tests.support.dashboard_browser import Look
-    from tests.support.service import Service
+from tests.support.dashboard_browser import LOOKS, Look, check_page
+from tests.support.service import HOST, Account, Merchant, Service
 
 STEPS = 6
 MOST_TABS = 60

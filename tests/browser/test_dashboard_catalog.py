@@ -1,16 +1,10 @@
 """Journeys in products and merchandising: find, understand, change, and undo."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.support.dashboard_browser import LoggedInPage
+from tests.support.dashboard_browser import LoggedInPage
 
 TENT = "ridge-tent-for-two"
 PEGS = "Steel pegs, set of ten"

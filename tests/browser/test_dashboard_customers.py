@@ -3,18 +3,13 @@
 Nobody is erased: the journeys share the store, and its figures would be counted anew.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
 from tests.browser.test_dashboard_catalog import focus
-
-if TYPE_CHECKING:
-    from tests.support.dashboard_browser import LoggedInPage
+from tests.support.dashboard_browser import LoggedInPage
 
 
 def test_from_who_is_due_to_one_record(owner_page: LoggedInPage, axe: str) -> None:

@@ -1,18 +1,10 @@
 """Demand in a browser: charts with their tables, with and without JavaScript."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser.test_dashboard_catalog import focus
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
+from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 
 
 def test_from_the_store_to_what_to_order_of_one_product(

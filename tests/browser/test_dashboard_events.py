@@ -1,18 +1,13 @@
 """Events page in a browser: events appear by themselves, each with its verdict."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
 from demo_store.generator import DOMAIN
 from productrecs.tenancy.accounts.store_management import find_store
-
-if TYPE_CHECKING:
-    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
+from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 
 PAGE = "/dashboard/events"
 

@@ -1,17 +1,8 @@
 """Dashboard's first pages in a browser: full, true and usable on every screen."""
 
-from __future__ import annotations
+from playwright.sync_api import Browser, expect
 
-from typing import TYPE_CHECKING
-
-from playwright.sync_api import expect
-
-from tests.support.dashboard_browser import new_dashboard
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
+from tests.support.dashboard_browser import LoggedInPage, StoreDashboard, new_dashboard
 
 
 def test_home_of_a_store_with_a_year_of_sales(owner_page: LoggedInPage, axe: str) -> None:

@@ -1,14 +1,10 @@
 """Impact in a browser: from a number to its orders, and to a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-if TYPE_CHECKING:
-    from tests.support.dashboard_browser import LoggedInPage
+from tests.support.dashboard_browser import LoggedInPage
 
 
 def test_a_number_leads_to_its_orders_and_to_a_file(

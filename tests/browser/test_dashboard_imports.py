@@ -1,15 +1,8 @@
 """Imports in a browser: a file is checked, corrected, started and reported."""
 
-from __future__ import annotations
+from playwright.sync_api import FilePayload, expect
 
-from typing import TYPE_CHECKING
-
-from playwright.sync_api import expect
-
-if TYPE_CHECKING:
-    from playwright.sync_api import FilePayload
-
-    from tests.support.dashboard_browser import LoggedInPage
+from tests.support.dashboard_browser import LoggedInPage
 
 ORDERS = b"order_id,item_id,timestamp\nA-1,mug,2026-10-01\nA-2,,2026-10-02\n"
 TABLE = b"No;What;Worth\n7;Becher;9,50\n8;Zelt;89,00\n"

@@ -1,22 +1,15 @@
 """The look editor: boxes corrected by mouse, touch and keyboard, and published."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.test_dashboard_catalog import focus
 from tests.support.browser import evaluates_to
+from tests.support.dashboard_browser import LoggedInPage
 from tests.support.pictures import drawn, encoded
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.support.dashboard_browser import LoggedInPage
 
 SIDES = ("x", "y", "width", "height")
 

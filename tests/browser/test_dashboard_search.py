@@ -1,22 +1,14 @@
 """Search in a browser: from a failed query to a synonym, and the effect, by keyboard."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from productrecs.core.clock import system_ms
 from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.tenancy.accounts.store_management import find_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Page
-
-    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
+from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 
 
 @pytest.fixture

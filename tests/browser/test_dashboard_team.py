@@ -1,24 +1,23 @@
 """A team in a browser: list settings, an invited editor, a second factor, the audit log."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from productrecs.core.clock import system_ms
 from productrecs.tenancy.accounts.team_members import create_registration_invitation
 from productrecs.tenancy.users.two_factor import totp_code
 from tests.browser.test_dashboard_account import fill, tab_to
 from tests.support.dashboard import PASSWORD
-from tests.support.dashboard_browser import LOOKS, check_page, new_dashboard
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-    from tests.support.dashboard_browser import LoggedInPage, Look, StoreDashboard
+from tests.support.dashboard_browser import (
+    LOOKS,
+    LoggedInPage,
+    Look,
+    StoreDashboard,
+    check_page,
+    new_dashboard,
+)
 
 STEP_MS = 30_000
 

@@ -1,19 +1,12 @@
 """Widgets page in a browser: the preview follows the form, with and without the script."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.support.browser import evaluates_to
+from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-    from tests.support.dashboard_browser import LoggedInPage, StoreDashboard
 
 PAGE = "/dashboard/widgets"
 _IN_A_ROW = """list => { const all = [...list.querySelectorAll("li")];

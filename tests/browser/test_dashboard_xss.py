@@ -3,37 +3,27 @@
 The browser ignores the pages' Content-Security-Policy here, so escaping alone must hold.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Error
+from playwright.sync_api import Browser, BrowserContext, Error, Page
 
 from productrecs.core.clock import system_ms
+from productrecs.dashboard.page import Page as DashboardPage
 from productrecs.dashboard.page_registry import PAGES
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import touch_days
 from productrecs.tenancy.accounts.store_management import find_or_create_owner
 from productrecs.tenancy.users.login_and_sessions import begin_session
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard_calls import address_of, names_read
-from tests.support.filled_store import fill, open_store
-from tests.support.service import HOST, eventually
+from tests.support.filled_store import Filled, fill, open_store
+from tests.support.service import HOST, Service, eventually
 from tests.support.xss import PAYLOADS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, BrowserContext, Page
-
-    from productrecs.dashboard.page import Page as DashboardPage
-    from productrecs.storage.sql.database import Database
-    from tests.support.filled_store import Filled
-    from tests.support.service import Service
 
 STORES = 3  # a list shows some fifty rows at most; the short form visits one of them
 SHOWN = [page for page in PAGES if page.show is not None]

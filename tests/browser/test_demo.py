@@ -1,15 +1,15 @@
 """Demo shop in a browser: complete on every screen size, and clicks are counted."""
 
-from __future__ import annotations
-
 import shutil
 import time
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
@@ -27,12 +27,6 @@ from tests.support.browser import (
     watched,
 )
 from tests.support.service import HOST, Account, Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import Browser, FilePayload, Page
 
 TENT = "ridge-tent-for-two"
 PAGES = {

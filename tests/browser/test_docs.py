@@ -1,19 +1,13 @@
 """API reference page: /docs works without any other host."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import BARRIERS, WAIT_MS, watched
 from tests.support.openapi import operations
 from tests.support.service import HOST, Merchant, Service
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 OPERATION = ".opblock"
 

@@ -1,11 +1,11 @@
 """Embed code: every element that the service tells shops to copy works in a browser."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pytest
+from playwright.sync_api import Page
 
 from productrecs.dashboard.pages.connect.widgets import TYPES
 from productrecs.http.routes.public.embed_code import YOUR_PRODUCT, widget_element
@@ -13,13 +13,7 @@ from tests.support.browser import watched
 from tests.support.guides import PAGES
 from tests.support.project import ROOT
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 DASHBOARD: Final = ROOT / "src/productrecs/dashboard"
 ELEMENT: Final = re.compile(

@@ -1,23 +1,16 @@
 """Components for React and Vue: props reach the real element, and its events come back."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.support.browser import watched
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 MODULES: Final = ROOT / "widgets/node_modules"
 COMPONENTS: Final = ROOT / "clients/elements"

@@ -1,22 +1,17 @@
 """Google Tag Manager template: its file, its own tests, and its events at the service."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.support.project import ROOT
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 MODULES: Final = ROOT / "widgets/node_modules"
 SECTIONS: Final = dict(

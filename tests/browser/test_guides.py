@@ -1,18 +1,11 @@
 """Guide pages: copy buttons, the reader's own key, and accessibility."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from productrecs.features.guides.developer_guide_index import GUIDES
 from tests.support.browser import BARRIERS, watched
 from tests.support.service import HOST, Merchant, Service
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 TOO_WIDE = "(all => all.scrollWidth - all.clientWidth)(document.documentElement)"
 READ = ["/", "/guides", "/guides?q=key", "/guides/no-such"]

@@ -1,21 +1,12 @@
 """Plain HTML shop: the pages of its guide sell, search and count in a browser."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.support.browser import watched
 from tests.support.guides import PAGES, blocks
 from tests.support.service import eventually
-from tests.support.storefront import SHOP
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import SHOP, Storefront
 
 SCRIPT, _, HEADER, HOME, PRODUCT, ANY_PRODUCT, SEARCH, CART, THANKS = (
     one.text for one in blocks((PAGES / "plain-html.md").read_text("utf-8"))

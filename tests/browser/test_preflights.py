@@ -5,25 +5,20 @@ plain text, by fetch and by beacon. Between browser and service stands a relay, 
 is counted is what the service saw.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import sqlalchemy as sa
+from playwright.sync_api import Browser
 
 from productrecs.storage.sql.tables import events, purchase_lines
 from tests.support.browser import watched
 from tests.support.service import Merchant, Service, eventually
 from tests.support.web import Pages, Relay
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser
 
 # What widgets do, in plain JavaScript: `replies` holds each reply, or why there is none.
 SCRIPT = """<!doctype html><meta charset=utf-8><title>Shop</title>

@@ -1,21 +1,15 @@
 """Plugins and modules of shop systems: what their pages do in a browser."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.plugin.shop import PLUGIN, in_module, in_shop, nowhere, unpacked_core
 from tests.support.project import ROOT
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Page, Route
 
 SHOP: Final = "http://shop.example"
 ASSETS: Final = ROOT / "src/productrecs/assets"

@@ -1,23 +1,16 @@
 """WebMCP: what an assistant in the shopper's browser can do in a shop's pages."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from tests.support.browser import WAIT_MS, a_minute_later, launched
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page, Playwright
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 CHUNK: Final = "/widget/v1/_/webmcp.js"
 CART: Final = """<script>

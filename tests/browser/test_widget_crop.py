@@ -1,24 +1,17 @@
 """Photo editor of the search widget: frame a part, turn it, or send nothing."""
 
-from __future__ import annotations
-
 import base64
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from PIL import Image
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.browser.test_widget_search import BOX, FIND, FORM, answer_photos
 from tests.support.browser import watched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, FilePayload, Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 FRAME, DIALOG = ".pr-crop-frame", ".pr-crop"
 RED, BLUE = (200, 30, 30), (30, 30, 200)

@@ -1,27 +1,19 @@
 """Widget events: each arrives once, with its position, and only with consent."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from productrecs.storage.sql.tables import events
 from tests.support.browser import another, watched
 from tests.support.service import eventually
-from tests.support.storefront import SHOP
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, BrowserContext, Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import SHOP, Storefront
 
 LINK = "product-recs >> a[part=link][href]"
 ELEMENT = "<product-recs data-item-id=p0 data-layout=grid data-num=4></product-recs>"

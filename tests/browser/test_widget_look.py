@@ -1,26 +1,18 @@
 """Look widget: usable with mouse, keyboard and screen reader."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, FilePayload, Page, Route, expect
 
 from tests.support.browser import watched
 from tests.support.service import eventually
-from tests.support.storefront import SHOP, catalog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import Browser, FilePayload, Page, Route
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import SHOP, Storefront, catalog
 
 SPOT, POP = "product-look >> .spot", "product-look >> .pop:not([hidden])"
 ROW, PICK = "product-look >> li[part=card]", "product-look >> .pick"

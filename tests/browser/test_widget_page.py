@@ -1,19 +1,12 @@
 """Several widgets on one page: no repeated products, and conflicts are handled."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.support.browser import watched
-from tests.support.storefront import catalog
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront, catalog
 
 LINK = "product-recs >> a[part=link][href]"
 PANEL = "[data-productrecs-tools] >> section"

@@ -1,24 +1,17 @@
 """Recommendations widget: one script and one element show the configured products."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from productrecs.features.widgets.price_format import sample_price
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from tests.support.browser import a_minute_later, watched
 from tests.support.service import add_placement, eventually
-from tests.support.storefront import WITHOUT_PRICE
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import WITHOUT_PRICE, Storefront
 
 CARD = "product-recs >> li[part=card]"
 LINK = "product-recs >> a[part=link][href]"

@@ -1,25 +1,17 @@
 """Widget isolation: no failure of service, catalog or page breaks the page."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from tests.browser.test_widget_recs import set_look
 from tests.support.browser import check_tasks_are_short, longest_task_of_ours, watched
 from tests.support.service import eventually
-from tests.support.storefront import SHOP
+from tests.support.storefront import SHOP, Storefront
 from tests.support.xss import PAYLOADS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import Browser, Dialog, Page, Route
-
-    from tests.support.storefront import Storefront
 
 LINK = "product-recs >> a[part=link]"
 OPEN = {"access-control-allow-origin": "*"}

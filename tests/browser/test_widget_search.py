@@ -1,26 +1,19 @@
 """Search widget: the theme's search box with suggestions, keyboard and photo."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, Route, expect
 
 from tests.support.browser import WAIT_MS, watched
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, Route
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 FORM = (
     "<style>.title, .price, [role=option] {font-size: 60px !important}</style>"

@@ -1,18 +1,10 @@
 """Search widget: its suggestions stand below the box, in pages of every kind."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.support.browser import watched
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 FORM = "<form action=/found><input name=q type=search aria-label=Search></form>"
 GAP_PX, EDGE_PX = 6, 8

@@ -3,25 +3,18 @@
 The short form has every pair of a width and a case's parts once; `make trust` has all.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from _pytest.mark import ParameterSet
+from playwright.sync_api import Browser, Page, Route, expect
 
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from _pytest.mark import ParameterSet
-    from playwright.sync_api import Browser, Page, Route
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 OPEN = {"access-control-allow-origin": "*"}
 RESERVE = head_tags(StoreSettings(), {})

@@ -1,23 +1,17 @@
 """Widget themes: light, dark, forced colours, and a conflicting stylesheet."""
 
-from __future__ import annotations
-
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from PIL import Image
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import a_minute_later
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    from playwright.sync_api import Browser, Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 LINK = "product-recs >> a[part=link][href]"
 ELEMENT = (

@@ -1,20 +1,13 @@
 """Widget tools for shop owners: debug panel, preview of looks, pinned scripts."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from productrecs.http.routes.public.widget_scripts import current_builds
 from tests.support.browser import watched
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.support.storefront import Storefront
+from tests.support.storefront import Storefront
 
 LINK = "product-recs >> a[part=link][href]"
 TITLE = "product-recs >> [part=title]"

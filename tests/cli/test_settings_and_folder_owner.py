@@ -1,13 +1,11 @@
 """Commands find the installation, change nothing unasked, and run as its owner."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,9 +18,6 @@ from productrecs.processes.supervisor import ProcessState
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from tests.support.nursery import nursery
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOBODY = 65_534
 RUNNING = ProcessState("api 1", os.getpid(), is_ready=True, is_silent=False, recent_ends=0)

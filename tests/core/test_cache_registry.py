@@ -1,18 +1,14 @@
 """Caches: each is in the table, used, and bounded."""
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache, memoized
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOURCE: Final = ROOT / "src" / "productrecs"
 TABLE: Final = "core/cache_registry.py"

@@ -1,7 +1,5 @@
 """CSV export: no cell is a formula, and each is read back unchanged."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Idle scheduling: work stays in the kernel's idle class exactly as long as it should."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Time windows: when they open and close, in the store's time zone."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """Byte budget: fair shares, and everything is returned."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.core import memory_budget

@@ -1,7 +1,5 @@
 """Outbound HTTP: no spelling of a private address is connected to."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

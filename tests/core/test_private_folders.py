@@ -1,7 +1,5 @@
 """Temporary folders: deleted with their process, or by its successor."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Written numbers: what people type into forms."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.core.written_numbers import parse_typed_amount, parse_typed_number

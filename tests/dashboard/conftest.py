@@ -1,9 +1,7 @@
 """What the tests of the dashboard can ask for: one API process and its clock."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import argon2
 import pytest
@@ -12,17 +10,13 @@ from productrecs.application import create_application
 from productrecs.core.clock import system_ms
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users import passwords
 from tests.api.inside import Inside
 from tests.support.dashboard import Member, add_store
 from tests.support.feeds import HOST as FEED_HOST
 from tests.support.filled_store import Filled, open_store
 from tests.support.service import Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.tenancy.accounts.store import Store
 
 
 @dataclass

@@ -1,8 +1,6 @@
 """Who gets into the dashboard: sessions, roles, CSRF tokens, and each store by itself."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -14,6 +12,7 @@ from productrecs.dashboard.page_registry import PAGES
 from productrecs.dashboard.pages.settings.security import browser_name
 from productrecs.services import build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users import login_and_sessions, passwords
 from productrecs.tenancy.users.login_and_sessions import ABSOLUTE_MS, IDLE_MS
 from productrecs.tenancy.users.repository import UserRepository
@@ -22,14 +21,9 @@ from productrecs.tenancy.users.second_factors.repository import (
     SecondFactorRepository,
 )
 from tests.api.inside import Inside
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
 from tests.support.service import Service
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 INNER = [page for page in PAGES if not page.is_public]
 COOKIE = "productrecs_session"

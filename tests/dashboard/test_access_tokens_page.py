@@ -1,20 +1,15 @@
 """Access tokens page: an owner makes a token, sees it once, and revokes it."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.assistant import Assistant
 from tests.support.dashboard import Member, add_user, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/account/assistant"
 

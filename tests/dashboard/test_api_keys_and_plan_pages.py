@@ -1,9 +1,7 @@
 """Registration, password reset, keys, origins and the checklist, without a browser."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +14,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     KeyOverlapError,
     all_stores,
@@ -31,11 +30,6 @@ from tests.api.inside import Inside
 from tests.dashboard.conftest import Office
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
 from tests.support.service import Service, eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.tenancy.accounts.store import Store
 
 HOSTILE = [
     "<script>alert(1)</script>",

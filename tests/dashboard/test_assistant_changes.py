@@ -1,9 +1,7 @@
 """The merchant's assistant changes a store: after a dry run, once, and logged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,12 +15,10 @@ from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
+from tests.dashboard.conftest import Office
 from tests.support.assistant import Assistant
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 EXCLUDE: dict[str, Any] = {"action": "exclude", "products": ["sofa-1"]}
 MINUTE = 60_000

@@ -1,12 +1,12 @@
 """The merchant's assistant reads the dashboard's numbers, of the token's store only."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +15,7 @@ from productrecs.application import create_application
 from productrecs.core.clock import system_ms
 from productrecs.services import build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.api.inside import Inside
@@ -22,12 +23,6 @@ from tests.dashboard.conftest import Office
 from tests.support.assistant import Assistant
 from tests.support.dashboard import Member, add_store, add_user, text_of
 from tests.support.demo import demo_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.tenancy.accounts.store import Store
 
 __all__ = ["demo_folder"]
 

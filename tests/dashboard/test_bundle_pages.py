@@ -1,9 +1,6 @@
 """Bundles pages: proposals accepted, changed and rejected, errors, and two merchants."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,12 +8,10 @@ from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import Filled, open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 PAGE = "/dashboard/bundles"
 FORM = f"{PAGE}/bundle"

@@ -1,18 +1,13 @@
 """Change descriptions: the audit log says what changed, from what to what."""
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, text_of
 from tests.support.filled_store import open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 RULE = "/dashboard/merchandising/rule"
 PLACEMENT = "/dashboard/placements/placement"

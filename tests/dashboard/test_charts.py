@@ -1,7 +1,5 @@
 """Charts: every day of the period has its place, and the axes have round amounts."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.dashboard.charts import (

@@ -1,24 +1,19 @@
 """Customers pages: segments, who is due, and one record to export or to erase."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.services import build_eraser
 from productrecs.storage.sql.audit_log import AuditLogRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.filled_store import open_store
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 CUSTOMERS = "/dashboard/customers"
 

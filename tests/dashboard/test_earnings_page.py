@@ -1,25 +1,21 @@
 """Earnings: from a product's cost to a list, through the job, the process and the pages."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from productrecs.core.clock import HOUR_MS
+from productrecs.core.ids import StoreId
 from productrecs.storage.jobs.job_queue import JobState, count_jobs_by_state
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.store_jobs import StoreJobs
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.service import eventually
 from tests.worker.test_alert_mails import forecast
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/merchandising/earnings"
 COSTS = {"p0": 97.31, "p1": 97.32, "p2": 97.33, "p3": 12.34, "p4": 97.35, "p5": 97.36}

@@ -1,9 +1,5 @@
 """Tests pages: from a draft to a chosen variant, with errors that keep what was typed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.features.experiments.experiment_measurement import (
@@ -14,11 +10,9 @@ from productrecs.records.experiments.arm_assignment import Exposure, draw_arm
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import Filled, open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/tests"
 NEW = f"{PAGE}/new"

@@ -1,20 +1,13 @@
 """Imports page: which column is what, by its name, by its values or as chosen before."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.tenancy.accounts.store import Store
+from tests.dashboard.conftest import Office
 from tests.dashboard.test_file_imports_page import PAGE, id_of, press, send, work
-from tests.support.dashboard import flat_text
-
-if TYPE_CHECKING:
-    from productrecs.records.catalog.item import Item
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
-    from tests.support.dashboard import Member
+from tests.support.dashboard import Member, flat_text
 
 UNKNOWN = "Nr;Was;Wert\n" + "".join(f"{n};Becher {n};{n},50\n" for n in range(5))
 CHOSEN = {"map-id": "Nr", "map-title": "Was", "map-price": "Wert"}

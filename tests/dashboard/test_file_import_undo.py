@@ -1,9 +1,5 @@
 """Undo of an import: the store is as it was before, unless something newer came."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 import sqlalchemy as sa
 
@@ -14,7 +10,9 @@ from productrecs.records.uploads.undo.undo_import import ImportUndo
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import import_changes, purchase_lines, store_heads
+from productrecs.tenancy.accounts.store import Store
 from productrecs.worker.file_import_jobs import UNDO_MS
+from tests.dashboard.conftest import Office
 from tests.dashboard.test_file_imports_and_erasures import erase
 from tests.dashboard.test_file_imports_page import (
     PAGE,
@@ -25,10 +23,6 @@ from tests.dashboard.test_file_imports_page import (
     work,
 )
 from tests.support.dashboard import text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 HEADER = "order_id,item_id,customer_id,timestamp,quantity\n"
 MANY = "".join(f"M-{number},mug,c-{number},2026-10-01,1\n" for number in range(700))

@@ -1,34 +1,28 @@
 """Files that wait for the merchant lose an erased shopper, and delay no erasure."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.core.plural import counted
-from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
+from productrecs.features.imports.dashboard_file_import import (
+    DashboardFileImporter,
+    OnShare,
+)
 from productrecs.features.privacy.repository import ShopperRecordRepository
-from productrecs.records.uploads.file_import import CHECK_JOB
-from productrecs.services import build_eraser
+from productrecs.records.uploads.file_import import CHECK_JOB, FileImport
+from productrecs.services import Services, build_eraser
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.tables import purchase_lines
+from productrecs.tenancy.accounts.store import Store
 from productrecs.worker.file_import_jobs import build_file_check_worker
+from tests.dashboard.conftest import Office
 from tests.dashboard.test_file_imports_page import find_import, id_of, press, send, work
 from tests.support.dashboard import text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from typing import Any
-
-    from productrecs.features.imports.dashboard_file_import import OnShare
-    from productrecs.records.uploads.file_import import FileImport
-    from productrecs.services import Services
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 ME = "me-zq71"
 OURS = (

@@ -1,22 +1,20 @@
 """Imports page: a file is checked, corrected, started and reported by the worker."""
 
-from __future__ import annotations
-
 import gzip
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.core.ids import INSTALLATION
 from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.uploads.file_import import OPEN_LIMIT
+from productrecs.records.uploads.file_import import OPEN_LIMIT, FileImport
 from productrecs.records.uploads.file_imports.repository import (
     FileImportRepository,
     files_of_open_imports,
 )
 from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.worker.file_import_jobs import (
     MAX_ATTEMPTS,
@@ -25,13 +23,9 @@ from productrecs.worker.file_import_jobs import (
     build_file_import_worker,
 )
 from productrecs.worker.job_worker import JobInterruptedError
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_store, add_user, flat_text, text_of
-
-if TYPE_CHECKING:
-    from productrecs.records.uploads.file_import import FileImport
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 PAGE = "/dashboard/imports"
 PRODUCTS = "id,title,price\nmug,Blue mug,9.5\ntent,Tent,ninety\nrope,Rope,4\n"

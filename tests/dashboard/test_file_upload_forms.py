@@ -1,9 +1,6 @@
 """File forms: checked before the file is stored, within a limit, and leaving nothing."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,13 +8,11 @@ from productrecs.dashboard import application, file_upload_forms
 from productrecs.dashboard.page import Page, Reply, UploadedFile, Visit
 from productrecs.dashboard.page_registry import BY_PATH
 from productrecs.records.uploads.order_upload import MIB
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.uploads import part
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PATH = "/dashboard/a-file"
 LIMIT = 3 * MIB

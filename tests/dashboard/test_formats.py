@@ -1,7 +1,5 @@
 """Formats: a number with its noun, and months."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.dashboard.formats import Formats

@@ -1,19 +1,13 @@
 """The search box at the top of every page, without a browser."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.dashboard.page import HOME_PATH
 from productrecs.dashboard.page_finder import FINDABLE
 from productrecs.dashboard.page_registry import PAGES, navigation
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, text_of
 from tests.support.filled_store import fill, open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 
 @pytest.fixture(scope="module")

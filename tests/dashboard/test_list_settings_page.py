@@ -1,20 +1,15 @@
 """List settings: in force at once, all or none, without a browser."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.storage.jobs.job_queue import JobState, count_jobs_by_state
 from productrecs.tenancy.accounts.store_management import find_store
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/merchandising/settings"
 FIELDS = {

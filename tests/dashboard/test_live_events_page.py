@@ -1,10 +1,7 @@
 """Events page: each event appears with its verdict, from every process, while one looks."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,14 +14,11 @@ from productrecs.features.live_events.repository import (
 )
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.serving.writes.background_writes import BackgroundWriter
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import rotate_secret
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_store, text_of
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply, eventually
 
 PAGE = "/dashboard/events"
 VIEW = {"event": "detail-page-view", "item_id": "tent", "session_id": "s_1"}

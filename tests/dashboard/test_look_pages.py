@@ -1,21 +1,16 @@
 """Looks: uploaded, corrected, published, archived and removed, without a browser."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.features.looks.look import Hotspot, Look, LookContent, LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.pictures import drawn, encoded
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/looks"
 EDIT = f"{PAGE}/edit"

@@ -1,22 +1,17 @@
 """Products in mails: off until switched on; then HTML that works, and what it led to."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from html import unescape
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.records.placements.placement_editor import PlacementEditor
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 _COUNT = itertools.count()
 PAGE = "/dashboard/widgets/mail"

@@ -1,10 +1,8 @@
 """Reset links and invitations by e-mail, with an SMTP server of the test's own."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,9 +18,6 @@ from tests.dashboard.conftest import Office
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
 from tests.support.service import Service, eventually
 from tests.support.smtp import MailServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BASE = "https://recs.example.com"
 RESET = "/dashboard/reset"

@@ -6,17 +6,16 @@ resources, prompts and tools of a reference server do not apply; a check that ne
 tool says that it is not testable.
 """
 
-from __future__ import annotations
-
 import http.server
 import json
 import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -30,9 +29,6 @@ from tests.dashboard.conftest import Office
 from tests.support.assistant import Assistant
 from tests.support.dashboard import add_store
 from tests.support.service import Service, free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = os.environ.get("MCP_CONFORMANCE", "")
 FIRST, PRESENT = "2025-11-25", "2026-07-28"

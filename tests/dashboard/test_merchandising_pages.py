@@ -1,20 +1,15 @@
 """Merchandising: rules, their preview, their history, and undo, without a browser."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.records.merchandising.rule import Rule
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, flat_text, text_of
-
-if TYPE_CHECKING:
-    from productrecs.records.merchandising.rule import Rule
-    from tests.dashboard.conftest import Office
-    from tests.support.filled_store import Filled
+from tests.support.filled_store import Filled
 
 PAGE = "/dashboard/merchandising"
 RULE = f"{PAGE}/rule"

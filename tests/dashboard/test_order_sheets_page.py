@@ -1,23 +1,18 @@
 """Order sheets page: sheets with their files, suppliers, and a budget."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
+from tests.dashboard.conftest import Office
 from tests.dashboard.test_demand_forecast_pages import selling
 from tests.support.dashboard import Member, flat_text, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 __all__ = ["selling"]
 

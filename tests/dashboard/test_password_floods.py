@@ -1,16 +1,15 @@
 """A flood of passwords: it costs no hash where none is needed, and delays no page."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.dashboard.pages.account import login
 from productrecs.http.pipeline import signed_out_form_pool
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team_members import accept_invitation
 from productrecs.tenancy.users.invitations.repository import InvitationError
 from productrecs.tenancy.users.login_and_sessions import (
@@ -18,13 +17,8 @@ from productrecs.tenancy.users.login_and_sessions import (
     reset_password_and_join_logins,
 )
 from productrecs.tenancy.users.random_tokens import new_token
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 TOO_SHORT = "x"  # a hash would refuse it: the token is looked up first
 

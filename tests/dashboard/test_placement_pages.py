@@ -1,17 +1,11 @@
 """Placements: the form, its preview, its errors, and what each is served as."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, text_of
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
-    from tests.support.filled_store import Filled
+from tests.support.filled_store import Filled
 
 PAGE = "/dashboard/placements"
 FORM = f"{PAGE}/placement"

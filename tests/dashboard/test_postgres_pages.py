@@ -1,9 +1,8 @@
 """Every page and form of the dashboard on PostgreSQL: its queries run there too."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,6 @@ from tests.api.inside import Inside
 from tests.dashboard.conftest import Office
 from tests.support.dashboard_calls import address_of, fields_of
 from tests.support.filled_store import fill, open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 INNER = [page for page in PAGES if not page.is_public]
 

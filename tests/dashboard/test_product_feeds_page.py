@@ -1,18 +1,13 @@
 """Product feeds page: off until switched on; then addresses, and what the feeds held."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/imports/product-feeds"
 

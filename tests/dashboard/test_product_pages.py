@@ -1,10 +1,7 @@
 """Products and a product's page, without a browser."""
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,13 +10,11 @@ from productrecs.dashboard.page_registry import PAGES
 from productrecs.engines.registry import ENGINES
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, text_of
 from tests.support.dashboard_calls import address_of
 from tests.support.filled_store import Filled, open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 PICTURES = "https://pictures.example"
 

@@ -1,12 +1,10 @@
 """Impact pages and report files of a store whose shoppers click, see and buy."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,16 +20,11 @@ from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.storage.sql.attribution_backlog import UnattributedRecordCount
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
-from tests.support.dashboard import add_store, text_of
+from tests.dashboard.conftest import Office
+from tests.support.dashboard import Member, add_store, text_of
 from tests.support.service import Account, Merchant, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
-    from tests.support.dashboard import Member
 
 
 @pytest.fixture(scope="module")

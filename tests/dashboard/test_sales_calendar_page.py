@@ -1,9 +1,6 @@
 """Calendar page: a merchant enters campaigns, closed days and a country of holidays."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -16,13 +13,11 @@ from productrecs.records.sales_calendar.calendar_entry import (
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.storage.sql.tables import jobs
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import add_store, flat_text, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/demand/calendar"
 SALE = {

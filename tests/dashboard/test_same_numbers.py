@@ -1,12 +1,10 @@
 """Numbers that stand on several pages of the demo store are the same on each."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +19,6 @@ from productrecs.tenancy.users.dashboard_user import Role
 from tests.api.inside import Inside
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.demo import demo_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["demo_folder"]
 

@@ -1,8 +1,6 @@
 """Scheduled feed page: an address is entered, fetched, and what waits is answered."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,8 +8,12 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
 from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownloader
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
-from productrecs.features.imports.scheduled_feeds.scheduled_feed import FETCH_JOB
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
+    FETCH_JOB,
+    ScheduledFeed,
+)
 from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
@@ -22,15 +24,9 @@ from productrecs.worker.file_import_jobs import (
     build_file_import_worker,
 )
 from productrecs.worker.scheduled_feed_jobs import build_feed_worker
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.feeds import HOST, FeedHost
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.features.imports.scheduled_feeds.scheduled_feed import ScheduledFeed
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/imports/scheduled-feed"
 URL = "https://shop.example/feed.xml"

@@ -1,10 +1,7 @@
 """Search pages: reports of searches, previews with reasons, synonyms and rules."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,14 +14,12 @@ from productrecs.records.search_counts.repository import (
     SearchCountRepository,
 )
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.filled_store import open_store
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PICTURES = "https://pictures.example"
 IMPROVE = "/dashboard/search/improve"

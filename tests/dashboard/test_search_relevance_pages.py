@@ -1,9 +1,6 @@
 """Search relevance pages: the query set, judgements by hand, measures and their alarm."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -27,15 +24,13 @@ from productrecs.storage.sql.tables import (
     synonyms,
 )
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search import index_in_another_language
 from productrecs.training.search.indexer import Indexer
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.filled_store import open_store
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 RELEVANCE = "/dashboard/search/relevance"
 QUERY = f"{RELEVANCE}/query"

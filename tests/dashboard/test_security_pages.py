@@ -1,23 +1,18 @@
 """Two-factor login: set up, enforced, replays refused, recovery codes used once."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from productrecs.storage.sql.tables import dashboard_second_factors
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_or_create_owner
 from productrecs.tenancy.users.login_and_sessions import create_reset_token
 from productrecs.tenancy.users.stored_secret_cipher import KEY_FILE, is_encrypted
 from productrecs.tenancy.users.two_factor import CHALLENGE_MS, STEP_MS, totp_code
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 PAGE, CODE = "/dashboard/security/two-factor", "/dashboard/login/code"
 

@@ -1,15 +1,13 @@
 """Get started: leads by shop system, makes the secret key, says where the script runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.features.attribution.attributor import Attributor
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     find_store,
@@ -17,12 +15,9 @@ from productrecs.tenancy.accounts.store_management import (
     rotate_secret,
 )
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_store, add_user, text_of
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/start"
 VIEW = {"event": "detail-page-view", "item_id": "tent"}

@@ -1,32 +1,26 @@
 """One login with several stores: roles per store, switching, and each store by itself."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.storage.sql.audit_log import AuditLogRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     all_stores,
     delete_store,
     find_store,
 )
-from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import create_reset_token
 from productrecs.tenancy.users.passwords import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
+from tests.dashboard.conftest import Office
 from tests.dashboard.test_security_pages import challenge, code_now, send, set_up
 from tests.dashboard.test_sign_in_link import follow, link
 from tests.dashboard.test_team_pages import JOIN, TEAM, invited
 from tests.support.dashboard import PASSWORD, Member, add_store, add_user, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from productrecs.tenancy.users.dashboard_user import DashboardUser
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 COOKIE, SECURITY = "productrecs_session", "/dashboard/security"
 ORIGINS = "/dashboard/account/origins/add"

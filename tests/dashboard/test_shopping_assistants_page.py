@@ -1,22 +1,17 @@
 """Shopping assistants page: off until switched on; then the profile and the calls."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
 from productrecs.features.assistants.catalog_calls import WIDGET_PREFIX
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.search.indexer import Indexer
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import text_of
 from tests.support.filled_store import open_store
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/imports/shopping-assistants"
 

@@ -1,23 +1,19 @@
 """Sign-in link of a store's plugin: once, within a minute, as an editor at most."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from productrecs.dashboard.page_registry import PAGES
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import rotate_secret
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.login_and_sessions import LINK_MS
+from tests.dashboard.conftest import Office
 from tests.dashboard.test_security_pages import code_now, send, set_up
 from tests.support.dashboard import Member, add_store, add_user, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 
 def link(office: Office, store: Store, **said: str) -> Any:

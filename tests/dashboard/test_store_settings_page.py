@@ -1,9 +1,6 @@
 """Store settings page: only known codes, and a preview of prices."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
@@ -13,6 +10,7 @@ from productrecs.storage.sql.storage_usage import (
     StoredDataSize,
     store_sizes_of_today_and_purge_older,
 )
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     UnknownStoreError,
     change_settings,
@@ -22,13 +20,9 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import UNLIMITED
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_store, add_user, text_of
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply, eventually
 
 PAGE = "/dashboard/settings"
 SENT = {

@@ -1,18 +1,13 @@
 """Suggestions: what a field offers while somebody types, and what it says of its values."""
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, text_of
 from tests.support.filled_store import open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 SUGGEST = "/dashboard/suggest"
 ITEMS = (

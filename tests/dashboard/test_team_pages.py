@@ -1,24 +1,18 @@
 """Team, own sessions and password, and the audit log, without a browser."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.dashboard.pages.settings.audit_log import PAGE_SIZE
 from productrecs.storage.sql.audit_log import RETENTION_MS, AuditEntry, AuditLogRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.team_members import INVITATION_MS
-from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.repository import UserRepository
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import PASSWORD, Member, add_user, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from productrecs.tenancy.users.dashboard_user import DashboardUser
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 TEAM, JOIN, SECURITY = "/dashboard/team", "/dashboard/invitation", "/dashboard/security"
 

@@ -1,9 +1,6 @@
 """Undo: what a form removed comes back, from the message and from the audit log."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -11,11 +8,9 @@ import sqlalchemy as sa
 from productrecs.dashboard.page_registry import PAGES
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.storage.sql.tables import metadata
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, text_of
 from tests.support.filled_store import Filled, fill, open_store
-
-if TYPE_CHECKING:
-    from tests.dashboard.conftest import Office
 
 REMOVALS = {
     "placements": "/dashboard/placements/remove",

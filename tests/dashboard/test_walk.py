@@ -1,27 +1,22 @@
 """Access walk: every page of the registry, with another store's ids, roles and no token."""
 
-from __future__ import annotations
-
 import html
-from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 import pytest
 import sqlalchemy as sa
 
+from productrecs.dashboard.page import Page
 from productrecs.dashboard.page_registry import PAGES
 from productrecs.storage.sql.tables import metadata
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.login_and_sessions import begin_session
 from productrecs.tenancy.users.repository import UserRepository
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user
 from tests.support.dashboard_calls import address_of, fields_of, undeclared
 from tests.support.filled_store import Filled, fill, open_store
-
-if TYPE_CHECKING:
-    from productrecs.dashboard.page import Page
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 OURS, OTHERS = "zqours", "zqother"
 _SEEN_WITHOUT_CHANGE = {"dashboard_sessions", "key_uses"}  # when they were last used

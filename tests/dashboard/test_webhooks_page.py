@@ -1,12 +1,9 @@
 """Webhooks page: off until an owner adds an address; its secret, its log and replay."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,12 +17,10 @@ from productrecs.features.webhooks.webhook import (
     WebhookMessageState,
 )
 from productrecs.storage.sql.audit_log import AuditLogRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member, add_user, text_of
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/settings/webhooks"
 ADDRESS = "https://hooks.example/T0/secret-token"

@@ -1,25 +1,19 @@
 """Weekly report subscription: on by its user alone, off by the page or a mailed link."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 import pytest
 
 from productrecs.tenancy.accounts.api_keys import sign_address
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
     MailTopic,
 )
 from productrecs.worker.weekly_report_mail import STOP_PATH
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import Member
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
 
 PAGE = "/dashboard/security"
 EMPTY: Mapping[str, str] = {}

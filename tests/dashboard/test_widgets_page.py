@@ -1,11 +1,9 @@
 """Widgets page: settings are edited, previewed, compared, saved and reset."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,13 +17,11 @@ from productrecs.features.widgets.widget_settings import (
     contrast_ratio,
     parse_plain_colour,
 )
+from productrecs.tenancy.accounts.store import Store
+from tests.dashboard.conftest import Office
 from tests.support.dashboard import text_of
 from tests.support.filled_store import open_store
-
-if TYPE_CHECKING:
-    from productrecs.tenancy.accounts.store import Store
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 PAGE = "/dashboard/widgets"
 CHOSEN = {

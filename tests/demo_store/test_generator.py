@@ -1,7 +1,5 @@
 """Demo data: deterministic, realistic, and without events in the future."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,16 +1,14 @@
 """Demo pictures: one per product, deterministic, showing the product."""
 
-from __future__ import annotations
-
 import io
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from PIL import Image
 
-from demo_store.departments import DEPARTMENTS
+from demo_store.departments import DEPARTMENTS, DemoProduct
 from demo_store.looks import HEIGHT, LOOKS, WIDTH, DemoLook, draw_look, hotspot_box
 from demo_store.pictures.colours import COLOURS, lightness, tone_colour
 from demo_store.pictures.drawing_files import (
@@ -20,11 +18,6 @@ from demo_store.pictures.drawing_files import (
 )
 from demo_store.pictures.outlines import path_outline
 from demo_store.pictures.product_picture import CARD, draw_product
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from demo_store.departments import DemoProduct
 
 PRODUCTS = {
     product.id: product

@@ -1,8 +1,6 @@
 """Demo looks: pictures indexed and looks published before the first request."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,13 +21,9 @@ from productrecs.records.pictures.stored_pictures import DuePicture, PictureCoun
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.tenancy.accounts.store import Store
 
 SHOWN = ("cardigan-moss", "cardigan-rust", "enamel-mug")
 

@@ -1,23 +1,22 @@
 """References in numpy of the engines' kernels, which add the same numbers in this order."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from productrecs.engines.array_types_and_sorting import top_score_indexes
-from productrecs.engines.browse.session_knn import nearest_sessions
-
-if TYPE_CHECKING:
-    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items, Scores
-    from productrecs.engines.browse.session_knn import (
-        MatchingSessions,
-        SessionArrays,
-        SessionQuery,
-        SessionWeightTables,
-    )
-    from productrecs.engines.copurchase.companion_lookup import CompanionArrays
+from productrecs.engines.array_types_and_sorting import (
+    Floats,
+    Ints,
+    Items,
+    Scores,
+    top_score_indexes,
+)
+from productrecs.engines.browse.session_knn import (
+    MatchingSessions,
+    SessionArrays,
+    SessionQuery,
+    SessionWeightTables,
+    nearest_sessions,
+)
+from productrecs.engines.copurchase.companion_lookup import CompanionArrays
 
 
 def reference_next_items(

@@ -1,17 +1,12 @@
 """Reference implementations: the engines' formulas in plain Python."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from productrecs.engines.browse import SessionKnnOptions
-    from productrecs.engines.copurchase import CopurchaseOptions
+from productrecs.engines.browse import SessionKnnOptions
+from productrecs.engines.copurchase import CopurchaseOptions
 
 Scored = list[tuple[int, float]]
 DAY_MS = 86_400_000

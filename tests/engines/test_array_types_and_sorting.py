@@ -1,7 +1,5 @@
 """Array functions shared by the engines: edge cases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,13 +1,13 @@
 """Session-based engine: results match its formula, compiled and not."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 import pytest
 
+from productrecs.engines.array_types_and_sorting import Floats, Ints, Items, RankedItems
 from productrecs.engines.browse import (
     InteractionType,
     SessionIndex,
@@ -24,11 +24,6 @@ from productrecs.engines.browse.session_knn import (
 )
 from tests.engines.kernel_references import reference_next_items
 from tests.engines.references import next_items
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items, RankedItems
 
 SCORERS: Final = (reference_next_items, session_knn.next_items_scores_and_support)
 """The reference in numpy, and the compiled kernel."""

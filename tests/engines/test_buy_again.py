@@ -1,21 +1,15 @@
 """Repurchase engine: products in order of habit, without discontinued ones."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
+from productrecs.engines.array_types_and_sorting import Items
 from productrecs.engines.buy_again import (
     due_for_repurchase,
     is_habitual_buyer,
     rank_repurchases,
     usual_repurchase_intervals,
 )
-
-if TYPE_CHECKING:
-    from productrecs.engines.array_types_and_sorting import Items
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

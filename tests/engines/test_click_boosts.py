@@ -1,7 +1,5 @@
 """Click boosts of search: how much they raise a product, and which clicks are ignored."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,30 +1,23 @@
 """Compiled kernels: the same results as scipy, which only tests and benchmarks need."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import ndimage, sparse, special, stats
 
 from productrecs.engines import compiled_kernels, probability_distributions
-from productrecs.engines.array_types_and_sorting import csr_offsets
+from productrecs.engines.array_types_and_sorting import Floats, csr_offsets
 from productrecs.engines.copurchase.sparse_product import SparseRows, multiply
 from productrecs.engines.visual.connected_components import (
     close_mask,
     label_parts,
     part_edges,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.engines.array_types_and_sorting import Floats
 
 SHARES = (0.1, 0.5, 0.9)
 

@@ -1,7 +1,5 @@
 """Complementary engine: products of other categories, unless people buy several of one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

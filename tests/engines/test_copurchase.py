@@ -1,11 +1,10 @@
 """Co-purchase engine: counts and scores match its formula."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from productrecs.engines.copurchase import (
@@ -22,11 +21,6 @@ from productrecs.engines.copurchase.pair_counts import (
 )
 from tests.engines.kernel_references import reference_companions
 from tests.engines.references import companions, cosines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
 
 Line = tuple[int, int, float]
 EVERY_PAIR = CopurchaseOptions(needs_evidence=False)

@@ -1,18 +1,14 @@
 """Item sets: counted as by hand, beyond chance, deterministic, and varied when chosen."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pytest
 
 from productrecs.engines.copurchase import ItemSets, fit_copurchase, fit_item_sets
 from productrecs.engines.copurchase.frequent_item_sets import ItemSetOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 N_ITEMS: Final = 12
 _ERRORS: Final = ItemSetOptions().standard_errors

@@ -1,7 +1,5 @@
 """HyperLogLog: distinct shoppers, exact or within its error, in any partition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

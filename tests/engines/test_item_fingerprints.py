@@ -1,7 +1,5 @@
 """Item fingerprints: they change exactly when an item's learned data do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,21 +1,16 @@
 """Engine contract: one suite that every recommendation engine passes."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from productrecs.engines.array_types_and_sorting import Arrays, RankedItems
 from productrecs.engines.browse import SessionIndex, fit_sessions
 from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from productrecs.engines.array_types_and_sorting import Arrays, RankedItems
 
 N_ITEMS = 40
 Model = CopurchaseModel | SessionIndex

@@ -1,19 +1,14 @@
 """Rank fusion: scores, leading lists and ties match the formula."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from productrecs.engines.array_types_and_sorting import Items
 from productrecs.engines.rank_fusion import fuse_lists
-
-if TYPE_CHECKING:
-    from productrecs.engines.array_types_and_sorting import Items
 
 rankings = st.lists(st.lists(st.integers(0, 40), unique=True, max_size=30), max_size=4)
 

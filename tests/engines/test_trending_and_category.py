@@ -1,8 +1,7 @@
 """Trending: scores match decisions.md."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,9 +12,6 @@ from productrecs.engines.trending_and_category import (
     category_top_items,
     rank_trending,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Line = tuple[int, int, int, float, int]  # item, basket, units, revenue, time
 

@@ -1,11 +1,11 @@
 """Variant groups: sizes and colours share what was learned."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import pytest
 
 from productrecs.engines.copurchase import (
     CopurchaseModel,
@@ -16,11 +16,6 @@ from productrecs.engines.copurchase import (
     fit_widest_copurchase,
     variant_pooling,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pytest
 
 SIZES: Final = 6
 SHIRTS, TROUSERS, HATS = (list(range(at, at + SIZES)) for at in (0, SIZES, 2 * SIZES))

@@ -1,12 +1,7 @@
 """Hostile bodies: one corpus for the parsers and for every route."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 UNREADABLE: Mapping[str, bytes] = MappingProxyType(
     {

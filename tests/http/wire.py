@@ -4,13 +4,12 @@ Each way returns the requests that were read, in order, and whether the connecti
 refused. The bytes may come in any pieces.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import h11
 from uvicorn.config import Config
@@ -23,9 +22,6 @@ from productrecs.http.transport.connection import (
     SharedTransportState,
 )
 from productrecs.http.transport.request_parser import HEAD_LIMIT_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _TURNS: Final = 40  # of the event loop, for the requests of one piece
 # A 2xx would say that a tunnel begins, where the method is CONNECT.

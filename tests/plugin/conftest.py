@@ -1,15 +1,10 @@
 """The service that the tests of the plugin share; each test registers its own store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.service import Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="package")

@@ -1,23 +1,18 @@
 """Fake shop: runs the plugin's PHP in a small stand-in for WordPress and WooCommerce."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil
 import subprocess
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from productrecs.http.routes.public.shop_module_downloads import build_opencart_archive
 from tests.support.project import ROOT
-from tests.support.service import HOST, free_port
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import HOST, Merchant, Service, free_port
 
 PLUGIN: Final = ROOT / "plugin"
 FAKE: Final = Path(__file__).parent / "fake" / "shop.php"

@@ -1,12 +1,10 @@
 """Is the archive what WordPress expects: deterministic, current, whole and without secrets?"""
 
-from __future__ import annotations
-
 import io
 import json
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from productrecs.http.routes.public.woocommerce_plugin_download import (
     build_woocommerce_archive,
 )
 from tests.plugin.shop import PLUGIN, in_shop, nowhere, php, run_php
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BASE = "https://recs.example.com"
 SOURCES = sorted(PLUGIN.rglob("*.php"))

@@ -1,17 +1,10 @@
 """Does the shop itself say where assistants find its catalog?"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.plugin.shop import address, in_shop, nowhere
-from tests.support.service import switch_on_assistants
+from tests.support.service import Service, switch_on_assistants
 from tests.support.ucp_schemas import check_profile
-
-if TYPE_CHECKING:
-    from tests.support.service import Service
 
 ASKED = "$_SERVER['REQUEST_URI'] = '/.well-known/ucp?x=1';"
 SERVE = "do_action('parse_request'); $result = 'no such page';"  # nothing after a profile

@@ -3,18 +3,13 @@
 Each test compares the service's own replies with the shop's products and orders.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from productrecs.core.timestamps import parse_timestamp
 from tests.plugin.shop import address, in_shop, nowhere
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service, eventually
 
 LINES = "'line-a' => line(1, 3, 30.0), 'line-b' => line(2, 1, 50.0)"
 PAID = f"order(7, array({LINES})); do_action('woocommerce_order_status_processing', 7); end_request(); work();"

@@ -1,18 +1,12 @@
 """Does a shop connect, say why it cannot, and leave nothing behind?"""
 
-from __future__ import annotations
-
 import socketserver
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.plugin.shop import address, in_shop, nowhere, run_php
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service, eventually
 
 BLANK = "\N{NO-BREAK SPACE}"
 

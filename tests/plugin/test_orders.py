@@ -1,19 +1,13 @@
 """Is each paid order sent once, with the identity of the widgets, whatever happens?"""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.api import stored
 from tests.plugin.shop import address, in_shop, nowhere
-from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service, eventually
 
 CHECKOUTS = {
     "classic": "do_action('woocommerce_checkout_order_processed', 7, array(), wc_get_order(7));",

@@ -1,15 +1,9 @@
 """Do the screens of wp-admin load without waiting for the service, and then show what it says?"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.plugin.shop import address, in_shop, nowhere
-
-if TYPE_CHECKING:
-    from tests.support.service import Service
+from tests.support.service import Service
 
 ANSWER = """try { ProductRecs\\Panels::answer(); $result = 'nothing'; } catch (Sent $sent) { ob_get_level() && ob_end_clean(); $result = $sent->getMessage(); }"""
 IN_ADMIN = "$in_admin = true; define('WC_VERSION', '11');"

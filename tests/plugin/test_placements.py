@@ -1,7 +1,5 @@
 """Do widgets stand where the merchant wants them, the same on every anonymous page?"""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plugin.shop import in_shop, nowhere

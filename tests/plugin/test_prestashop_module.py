@@ -3,24 +3,18 @@
 Stand-ins for PrestaShop's classes call the module of the archive, against the real service.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from productrecs.http.routes.public.shop_module_downloads import build_prestashop_archive
 from tests.plugin.shop import FAKE_MODULE, in_module
-from tests.support.service import HOST, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.support.service import Merchant
+from tests.support.service import HOST, Merchant, Service, eventually
 
 FAKE: Final = FAKE_MODULE.with_name("prestashop.php")
 

@@ -1,16 +1,10 @@
 """Does the service know each product as shoppers see it?"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.api import stored
 from tests.plugin.shop import address, in_shop, nowhere, php_value
-
-if TYPE_CHECKING:
-    from tests.support.service import Service
+from tests.support.service import Service
 
 
 @pytest.mark.parametrize(

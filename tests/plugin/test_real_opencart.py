@@ -4,16 +4,15 @@ Set `OPENCART_URL` and `OPENCART_DIR` to a shop of your own with OpenCart's samp
 reach this machine. The tests install the extension, and uninstall it at the end.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,12 +20,7 @@ import pytest
 
 from productrecs.http.routes.public.shop_module_downloads import build_opencart_archive
 from tests.plugin.shop import php
-from tests.support.service import HOST, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.service import Merchant
+from tests.support.service import HOST, Merchant, Service, eventually
 
 URL: Final = os.environ.get("OPENCART_URL", "").rstrip("/")
 DIR: Final = Path(os.environ.get("OPENCART_DIR", "."))

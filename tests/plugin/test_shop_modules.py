@@ -3,15 +3,15 @@
 The PHP that both share runs in a small stand-in for a shop system, against the real service.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import io
 import json
 import re
 import zipfile
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -20,13 +20,7 @@ from productrecs.http.routes.public.shop_module_downloads import (
     build_prestashop_archive,
 )
 from tests.plugin.shop import in_module, php, run_php, unpacked_core
-from tests.support.service import HOST, Service, eventually, free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.support.service import Merchant
+from tests.support.service import HOST, Merchant, Service, eventually, free_port
 
 BASE: Final = "https://recs.example.com"
 ARCHIVES: Final = {

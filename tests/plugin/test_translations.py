@@ -1,14 +1,12 @@
 """Plugin translations: current, complete, with the same placeholders, and compiled."""
 
-from __future__ import annotations
-
 import gettext
 import io
 import json
 import re
 import zipfile
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,6 @@ from productrecs.http.routes.public.woocommerce_plugin_download import (
 )
 from tests.plugin.shop import PLUGIN
 from tools.plugin_strings import TEMPLATE, template
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LANGUAGES = PLUGIN / "languages"
 CATALOGS = sorted(LANGUAGES.glob("*.po"))

@@ -1,11 +1,9 @@
 """Process messages: each arrives whole, as what it is, or not at all."""
 
-from __future__ import annotations
-
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -22,9 +20,6 @@ from productrecs.processes.process_messages import (
     StopMessage,
     encode_frame,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Question(msgspec.Struct, array_like=True):

@@ -1,9 +1,7 @@
 """Process slot: shared memory, the connections of peers, and a folder of metrics."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from productrecs.processes.process_slot_and_shared_memory import (
     SharedMemory,
     create_metrics_folder,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:

@@ -1,9 +1,6 @@
 """Search counter: counts queries that shoppers stay with, not keystrokes."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,10 +20,8 @@ from productrecs.records.search_counts.search_counter import (
     count_by_intent,
     search_intent,
 )
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 STORE = StoreId("st_1")
 

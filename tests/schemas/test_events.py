@@ -1,7 +1,5 @@
 """Event schema: read exactly as the contract says; errors have a location."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC
 from zoneinfo import ZoneInfo

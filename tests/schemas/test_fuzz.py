@@ -1,10 +1,8 @@
 """Fuzzing of the body readers: any input is read or rejected."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -28,9 +26,6 @@ from productrecs.schemas.orders import OrderBody, OrderLineBody, parse_order
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError, validation_error_body
 from tests.http.hostile import MISSHAPEN, UNREADABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NAMES = sorted(
     {"items", "timestamp", "undeclared"}.union(

@@ -1,8 +1,6 @@
 """Integration schemas: read as the contract says; errors have a location."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -14,9 +12,6 @@ from productrecs.schemas.integration import (
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.tenancy.accounts.shop_connection import PluginDetails, ShopPlatform
 from tests.http.hostile import MISSHAPEN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARSERS = [parse_connect_request, parse_engines_init, parse_recommender_settings]
 Refusals = list[tuple[tuple[str | int, ...], str]]

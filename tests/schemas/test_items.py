@@ -1,7 +1,5 @@
 """Item schema: read exactly as the contract says; errors have a location."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

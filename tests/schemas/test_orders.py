@@ -1,7 +1,5 @@
 """Order schema: read exactly as the contract says; errors have a location."""
 
-from __future__ import annotations
-
 from datetime import UTC
 
 import pytest

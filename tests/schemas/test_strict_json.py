@@ -1,7 +1,5 @@
 """JSON parser: strict, with helpful errors."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Validation errors: a 422 reply is always small, complete and readable."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

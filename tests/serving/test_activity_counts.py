@@ -1,21 +1,15 @@
 """Activity counts: recounted, and cached where counting is slow."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.services import Services
 from productrecs.serving.activity_counts import ActivityCounter, ActivityCounts
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.clock import FakeClock
-
-if TYPE_CHECKING:
-    from productrecs.services import Services
 
 
 @pytest.fixture

@@ -1,35 +1,29 @@
 """Arm assignment: the same arm in every process, and no reply waits for it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
+from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import (
     HoldoutArm,
     draw_arm,
     holdout_split,
 )
+from productrecs.records.experiments.exposures.repository import StoredIdentity
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.serving.arm_assigner import BACKOFF_SECONDS, ArmAssigner
 from productrecs.serving.writes.background_writes import BackgroundWriter
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import exposures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from productrecs.core.ids import StoreId
-    from productrecs.records.experiments.exposures.repository import StoredIdentity
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
 
 NOON = 1_000
 HALF = holdout_split("holdout", 50)
@@ -38,7 +32,7 @@ HALF = holdout_split("holdout", 50)
 @pytest.fixture
 def processes(
     database: Database, store_id: StoreId
-) -> Iterator[Callable[[], AssignerProcess]]:
+) -> "Iterator[Callable[[], AssignerProcess]]":
     """Give a function that starts one more API process of the store."""
     reader = database.raw_reader()
     yield lambda: AssignerProcess(database, store_id, reader)

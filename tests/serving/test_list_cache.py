@@ -1,9 +1,7 @@
 """Recommendation cache: entries are dropped, revalidated or recomputed when due."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.serving.list_cache import (
     MAX_AGE_SECONDS,
     MAX_STALE_SECONDS,
@@ -26,12 +25,6 @@ from productrecs.serving.list_cache import (
     NoFingerprint,
 )
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence, Set
-
-    from productrecs.features.recommendations.serving_state import StoreState
-
 
 LIST = [Pick(1, EngineName.BUY, 0.5)]
 SETTINGS, OTHER_SETTINGS = object(), object()

@@ -1,11 +1,10 @@
 """Store cache: an open store follows its settings and its catalog, or leaves memory."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -27,31 +26,26 @@ from productrecs.records.search_counts.repository import (
 )
 from productrecs.services import Services, build_services
 from productrecs.serving.cached_store import (
+    CachedStore,
     load_store,
     refresh_changed_views,
     searchable_store,
 )
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.storage.sql.tables import jobs, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
 )
 from productrecs.worker.missing_snapshots import request_missing_snapshots
 from tests.support.service import eventually
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.serving.cached_store import CachedStore
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
-    from productrecs.tenancy.accounts.store import Store
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Search cache: replies used lately are ready, older ones compressed, the oldest gone."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.serving.search_cache import SearchCache

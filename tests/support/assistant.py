@@ -1,26 +1,21 @@
 """How does a test call the store as a merchant's assistant?"""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from productrecs.core.ids import random_text
+from productrecs.services import Services
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.access_tokens.access_token import create_access_token
 from productrecs.tenancy.users.access_tokens.repository import (
     AccessToken,
     AccessTokenRepository,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from productrecs.services import Services
-    from productrecs.tenancy.accounts.store import Store
-    from productrecs.tenancy.users.dashboard_user import Role
-    from tests.dashboard.conftest import Office
-    from tests.support.service import Reply, Requester
+from productrecs.tenancy.users.dashboard_user import Role
+from tests.dashboard.conftest import Office
+from tests.support.service import Reply, Requester
 
 
 @dataclass
@@ -34,7 +29,7 @@ class Assistant:
     token_id: str = ""
 
     @classmethod
-    def of(cls, office: Office, store: Store, role: Role, name: str = "") -> Assistant:
+    def of(cls, office: Office, store: Store, role: Role, name: str = "") -> "Assistant":
         """Return an assistant with a new token of a store."""
         services = office.services
         token, text = create_access_token(

@@ -5,21 +5,15 @@ it, and no other name leads anywhere. `watched` notes what a page asked for and 
 complained of.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
+from collections.abc import Callable, Iterator
 from ctypes.util import find_library
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Playwright
 
 MISSING: Final = (
     "Chromium, or the library that Playwright's Node needs, is not installed, so nothing "

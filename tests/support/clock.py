@@ -1,7 +1,5 @@
 """Fake clock: a time that a test sets, or that moves on whenever it is read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 

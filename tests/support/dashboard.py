@@ -4,29 +4,24 @@
 on them, as a browser would.
 """
 
-from __future__ import annotations
-
 import html
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
+from productrecs.services import Services
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.passwords import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
+from tests.support.service import Reply, Requester
 from tests.support.uploads import BOUNDARY
 from tests.support.uploads import part as form_part
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from productrecs.services import Services
-    from productrecs.tenancy.accounts.store import Store
-    from tests.support.service import Reply, Requester
 
 PASSWORD: Final = "correct horse battery"
 _TOKEN: Final = re.compile(r'name="csrf" value="([0-9a-f]+)"')

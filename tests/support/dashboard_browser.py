@@ -5,13 +5,14 @@ A journey opens pages with `StoreDashboard.page`, and checks each with
 to the side, and no complaint in the console.
 """
 
-from __future__ import annotations
-
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from pathlib import Path
+from typing import Final, TypeAlias
 
 import pytest
+from playwright.sync_api import Browser, Page, StorageState
 
 from demo_store.generator import DOMAIN
 from productrecs.core.clock import system_ms
@@ -27,12 +28,6 @@ from productrecs.tenancy.users.repository import UserRepository
 from tests.support.browser import BARRIERS, WAIT_MS, PageLog, watched
 from tests.support.dashboard import PASSWORD
 from tests.support.service import HOST, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import Browser, Page, StorageState
 
 Views: TypeAlias = "tuple[tuple[int, str], ...]"
 VIEWS: Final[Views] = ((375, "light"), (1280, "dark"))
@@ -81,7 +76,7 @@ class StoreDashboard:
     @contextlib.contextmanager
     def page(
         self, browser: Browser, width: int = 1280, role: str = "owner", views: Views = VIEWS
-    ) -> Iterator[LoggedInPage]:
+    ) -> "Iterator[LoggedInPage]":
         """Give a page of this width in which somebody of a role is logged in.
 
         It is checked in each of `views`. What its console complains of fails the test at

@@ -6,19 +6,15 @@ takes, or a plain value. Where one page needs other values for a name, or reads 
 a text search cannot find, `CALLS` says so by its path.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from productrecs.dashboard.page import Page
-    from tests.support.filled_store import Filled
+from productrecs.dashboard.page import Page
+from tests.support.filled_store import Filled
 
 # By the name that a page reads: the kind of id (`Filled.ids`) that it takes.
 IDS: Final[Mapping[str, str]] = MappingProxyType(

@@ -1,12 +1,11 @@
 """Demo store for tests: made once a run, and without drawing four hundred pictures."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io
 import os
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 from PIL import Image
@@ -23,9 +22,6 @@ from productrecs.features.reports.customer_segments_report import compute_and_st
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.support.service import Service
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DRAWN: Final = frozenset(
     ("waxed-jacket", "cardigan-moss", "cardigan-rust", "chore-coat-ink", "enamel-mug")

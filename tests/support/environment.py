@@ -3,8 +3,6 @@
 They are `.env.example` and the table of `docs/operations.md`.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from typing import Final

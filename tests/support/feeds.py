@@ -1,15 +1,11 @@
 """Which host has feeds for tests? One on this machine, which answers what a test says."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final, Self
 
 HOST: Final = "127.0.0.1"
 

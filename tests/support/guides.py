@@ -3,19 +3,14 @@
 `python -m tests.support.guides` writes the guide of the command line anew, from its verbs.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
 from productrecs.cli.main import COMMANDS, productrecs
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FENCE = re.compile(r"^```(\w+)([ \w]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -1,13 +1,13 @@
 """Small TensorFlow Lite files, as the conversion to ONNX reads them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import struct
 import tarfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,10 +16,6 @@ from productrecs.records.pictures.network_archives import (
     ArchivedNetwork,
     convert_archived_network,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 ADD, CONCATENATE, CONV, DEPTHWISE, DEQUANTIZE, LOGISTIC = 0, 2, 3, 4, 6, 14
 MAX_POOL, RESHAPE, RESIZE, PAD = 17, 22, 23, 34

@@ -4,8 +4,6 @@ Each test process migrates one SQLite and copies its file from then on. It write
 models that services read from packages once, and links them into the folders of services.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools

@@ -1,15 +1,10 @@
 """Network block: sockets of the test process reach this machine only."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import socket
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 _ALLOWED: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
 

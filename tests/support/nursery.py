@@ -6,8 +6,6 @@ would: with an environment, a process group and a log of its own. It opens nothi
 so there is nothing that two programs could share. `Program` is what `subprocess.Popen` is.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes
@@ -23,12 +21,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 _DIES_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG

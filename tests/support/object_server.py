@@ -1,7 +1,5 @@
 """S3 servers of the tests: moto's in a thread, and Ceph's where it is installed."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import shutil
@@ -12,14 +10,12 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 HOST: Final = "127.0.0.1"
 RADOSGW: Final = pytest.param("radosgw", marks=pytest.mark.trust)

@@ -5,18 +5,14 @@ linters ask (Spectral's `spectral:oas`, Redocly's `recommended-strict`), and wha
 example of every request and reply, each fit for its schema.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
 from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 Schema = dict[str, Any]
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")

@@ -1,11 +1,12 @@
 """Drawn pictures: one colour and shape each, so that tests need no photos."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from productrecs.core.ids import StoreId
@@ -17,17 +18,10 @@ from productrecs.records.pictures.stored_pictures import (
     PictureState,
     pack_descriptor,
 )
+from productrecs.storage.files.snapshot_cache import SnapshotCache
+from productrecs.storage.sql.database import Database
 from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from productrecs.storage.files.snapshot_cache import SnapshotCache
-    from productrecs.storage.sql.database import Database
 
 COLOURS: Final = {
     "red": (200, 30, 40),

@@ -6,8 +6,6 @@ processes). The run's first process owns it: a keeper waits at the other end of 
 stops the cluster when that process ends, in order or by a kill.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -19,14 +17,12 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MISSING: Final = (
     "PostgreSQL is not installed, so this ran on SQLite only: apt-get install postgresql"
@@ -297,7 +293,7 @@ class Owner:
     keeper: subprocess.Popen[bytes]
 
     @classmethod
-    def begin(cls) -> Owner | None:
+    def begin(cls) -> "Owner | None":
         """Prepare a cluster's folder and its keeper, or return None without a server."""
         binaries = find_binaries()
         if binaries is None:

@@ -1,15 +1,11 @@
 """Project paths and metadata."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 SRC: Final = ROOT / "src"

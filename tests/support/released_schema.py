@@ -5,8 +5,6 @@ dumps for SQLite and PostgreSQL. The tests of later versions upgrade from them. 
 dump is never written again.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3  # noqa: TID251 - for its dump; no other copy has these files open
 import subprocess
@@ -14,17 +12,15 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.sql.type_api import TypeEngine
 
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.tables import metadata
 from tests.support import postgres
-
-if TYPE_CHECKING:
-    from sqlalchemy.sql.type_api import TypeEngine
 
 FOLDER: Final = Path(__file__).parents[1] / "storage" / "sql" / "released"
 _NOT_SQL: Final = re.compile(

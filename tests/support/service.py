@@ -5,8 +5,6 @@ on a free port, over SQLite in a folder or a PostgreSQL. `Client` is one connect
 `Merchant` a store's keys and the calls that a shop makes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import hmac
@@ -21,9 +19,10 @@ import tempfile
 import time
 import uuid
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
 
 from productrecs.core.clock import Clock, system_ms
@@ -52,9 +51,6 @@ from productrecs.training.training_run import TrainingDeps, train_store
 from tests.support.migrated import bring, link_models, migrate_at
 from tests.support.nursery import Program, nursery
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 HOST: Final = "127.0.0.1"
 METRICS_TOKEN: Final = "the-operators-token-of-the-tests"
@@ -207,7 +203,7 @@ class Merchant:
     account: Account
     client: Requester
 
-    def through(self, client: Requester) -> Merchant:
+    def through(self, client: Requester) -> "Merchant":
         """Return the same store, calling by another way."""
         return Merchant(self.account, client)
 
@@ -266,7 +262,7 @@ class Merchant:
         return {"x-api-key": self.account.secret, "content-type": "application/json"}
 
 
-REGISTERED_BY: Final[dict[str, Service]] = {}
+REGISTERED_BY: "Final[dict[str, Service]]" = {}
 """The service of each registered store, by the store's id."""
 
 

@@ -4,18 +4,14 @@
 asks of the service passes a relay, so that what is counted is what the service saw.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.support.service import Merchant, Service
-    from tests.support.web import Pages, Relay
+from tests.support.service import Merchant, Service
+from tests.support.web import Pages, Relay
 
 SHOP: Final = "shop.example"
 TITLES: Final = (

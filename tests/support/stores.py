@@ -1,16 +1,10 @@
 """Stores of tests: registered ones, and bare ids for tests of storage."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from productrecs.core.clock import fixed_clock
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import stores
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 
 def new_store(database: Database, domain: str = "shop.example") -> Store:

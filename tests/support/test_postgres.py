@@ -1,26 +1,20 @@
 """PostgreSQL support: an empty database per test, and no server left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import counters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from productrecs.storage.sql.database import Database
-    from tests.support.postgres import Cluster, MigratedDatabases
+from tests.support.postgres import Cluster, MigratedDatabases
 
 _OWNER = """
 import sys, time

@@ -1,19 +1,14 @@
 """Service under test: its client keeps no dead connection, its errors keep their reason."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.nursery import Program
 from tests.support.service import HOST, Client, Service, ServiceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class _OneCall(http.server.BaseHTTPRequestHandler):

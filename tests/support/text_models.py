@@ -1,10 +1,8 @@
 """Tiny text model: stands for an operator's, and knows a few words."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -12,9 +10,6 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SIZE = 48
 # Two words of the catalog that mean alike, and one that only shoppers say.

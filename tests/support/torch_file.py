@@ -1,17 +1,11 @@
 """Weights in the file format of PyTorch before 1.6, written without PyTorch."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    Weights = Mapping[str, npt.NDArray[np.float32]]
+Weights = Mapping[str, npt.NDArray[np.float32]]
 
 MAGIC = 0x1950A86A20F9469CFC6C
 _STRIDES = (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1)

@@ -4,10 +4,9 @@ The models of `ucp-sdk` are made from the schemas of version 2026-08-25. What th
 writes has the same form in both versions.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ucp_sdk.models.schemas.common.types.error_response import ErrorResponse
 from ucp_sdk.models.schemas.profile import BusinessSchema
@@ -16,9 +15,6 @@ from ucp_sdk.models.schemas.shopping.catalog_lookup import (
     LookupResponse,
 )
 from ucp_sdk.models.schemas.shopping.catalog_search import SearchResponse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _REPLIES: Final = {
     "search": SearchResponse,

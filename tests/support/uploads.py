@@ -1,25 +1,19 @@
 """Upload client: sends an order history of any size and measures the cost."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
 import re
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from productrecs.records.uploads.repository import JOB
 from productrecs.storage.sql.tables import jobs
-from tests.support.service import HOST, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.service import Merchant, Service
+from tests.support.service import HOST, Merchant, Reply, Service
 
 BOUNDARY: Final = "----a-boundary-of-ours"
 _BLOCK: Final = 1 << 20

@@ -4,19 +4,15 @@
 and the service and notes every request that passes: what it notes is what the service sees.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
 from tests.support.service import HOST
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _OF_ONE_CONNECTION: Final = frozenset(
     ("connection", "keep-alive", "transfer-encoding", "content-length", "server", "date")
@@ -92,7 +88,7 @@ class Web:
 
 
 class _Picture(_Quiet):
-    owner: PictureHost
+    owner: "PictureHost"
 
     def do_GET(self) -> None:
         """Answer every address with the one picture."""
@@ -113,7 +109,7 @@ class PictureHost(Web):
 
 
 class _Shop(_Quiet):
-    owner: Pages
+    owner: "Pages"
 
     def do_GET(self) -> None:
         """Answer a page."""
@@ -147,7 +143,7 @@ class Pages(Web):
 
 
 class _Passing(_Quiet):
-    owner: Relay
+    owner: "Relay"
 
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))

@@ -1,16 +1,12 @@
 """A receiver of webhooks on this machine: records requests, answers as the path says."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 HOST: Final = "127.0.0.1"
 

@@ -6,8 +6,6 @@ encodings and parser quirks: mutation XSS, UTF-7, null bytes, bidirectional mark
 syntax, and `javascript:` addresses.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Final
 

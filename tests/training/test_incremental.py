@@ -5,14 +5,15 @@ of the past that overwrite lines: whatever came between two trainings, and howev
 was trained, the arrays are the same to the last bit, and so is every list made of them.
 """
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.engines.registry import BROWSE
 from productrecs.records.catalog.catalog_push import upsert_items
@@ -21,6 +22,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training import training_inputs as inputs_module
@@ -29,14 +31,6 @@ from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import OrderLineArrays, TrainingInputs
 from tests.records.orders.import_support import NOON, import_text, new_store_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 SHOWN: Final = 20
 DAY: Final = 86_400_000

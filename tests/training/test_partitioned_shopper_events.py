@@ -1,9 +1,8 @@
 """Partitions: every partition of the shoppers gives the same model, to the last bit."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from productrecs.engines.array_types_and_sorting import run_ranges
 from productrecs.records.events.event_log import repository as event_log
 from productrecs.records.purchases.sold_lines import repository as sold_lines
+from productrecs.storage.sql.database import Database
 from productrecs.training import training_inputs
 from productrecs.training.partitioned_shopper_events import (
     ShopperEventArrays,
@@ -20,11 +20,6 @@ from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, read_log_without_searches
 from tests.records.orders.import_support import new_store_id
 from tests.training.test_incremental import Life, read_on, trained
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 N_ITEMS, EVENTS, SEED = 64, 60, 5
 

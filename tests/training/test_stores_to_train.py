@@ -1,20 +1,14 @@
 """Stores to train: those with new events at once, those with an old model in turn."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.core.clock import HOUR_MS, SECOND_MS
+from productrecs.core.ids import StoreId
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import models, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.training_run import stale_stores, training_settings_hash
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 QUIET, NOW = 5, 10 * HOUR_MS
 

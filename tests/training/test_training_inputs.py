@@ -1,12 +1,11 @@
 """Fit cache: an engine is refitted only when its inputs changed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from productrecs.engines.array_types_and_sorting import Arrays
 from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.events.event import EventKind
 from productrecs.training.order_and_cart_lines import (
@@ -19,11 +18,6 @@ from productrecs.training.training_inputs import (
     FitCache,
     OrderLineArrays,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from productrecs.engines.array_types_and_sorting import Arrays
 
 
 @pytest.fixture(name="fits")

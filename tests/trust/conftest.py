@@ -1,19 +1,15 @@
 """Fixtures of the trust tests: a running service, stores in it, a small disk."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.api.conftest import merchant, other, service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = ["disk", "merchant", "other", "service"]
 

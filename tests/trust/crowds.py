@@ -4,20 +4,16 @@ Each process has one kept connection and the standard library alone, so that six
 them begin within a moment. `ask_at_once` returns what each was answered, in order.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)

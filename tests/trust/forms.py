@@ -1,12 +1,9 @@
 """Reply rules: what every reply must have; `violations` says what it lacks."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from tests.support.service import Reply
+from tests.support.service import Reply
 
 LARGEST_ERROR: Final = 64 * 1024
 LONGEST_INPUT: Final = 256

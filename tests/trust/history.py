@@ -4,15 +4,10 @@ The words are those of Jepsen's checkers. An operation that nobody answered is `
 it is there is as right as that it is not.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 class Outcome(StrEnum):

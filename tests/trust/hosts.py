@@ -4,8 +4,6 @@ Each has an address of its own on a bridge. The network between two of them can 
 packets then vanish, as behind a switch that lost its power. Everything ends with the block.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import itertools
@@ -13,14 +11,12 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from tests.support import network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 NETWORK: Final = ipaddress.ip_network("10.213.0.0/24")
 _NOBODY: Final = "02:00:00:00:00:01"  # an interface that does not exist

@@ -5,8 +5,6 @@ arrays of events and orders one after the other, and notes what became of each. 
 and order has a key that nothing else has: an event's session, an order's id.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -14,24 +12,21 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import sqlalchemy as sa
 
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import (
     event_session,
     events,
     order_receipts,
     purchase_lines,
 )
+from tests.support.service import Merchant, Service
 from tests.trust.history import History, Operation, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from productrecs.storage.sql.database import Database
-    from tests.support.service import Merchant, Service
 
 ITEMS: Final = 40
 LINES: Final = 3  # of each order: two of the same item, and one of everybody's

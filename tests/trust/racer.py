@@ -7,8 +7,6 @@ purpose.
 All of them are copies of a starter, which has the program loaded and nothing open.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools
@@ -19,9 +17,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -36,11 +37,6 @@ from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransactio
 from productrecs.storage.sql.tables import order_receipts
 from tests.support.project import ROOT
 from tests.support.service import Client
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from multiprocessing.connection import Connection
-    from multiprocessing.synchronize import Barrier
 
 WEEK_MS: Final = 7 * DAY_MS
 LINES: Final = ("tent", "tent", "stove")

@@ -4,8 +4,6 @@ Written from the interface and the silent points, without a look at the reposito
 state machine does everything twice, here and in the service, and compares.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Final
 

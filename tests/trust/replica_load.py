@@ -5,14 +5,15 @@ as a shop's queue does. A merchant raises a price about twice a second. Readers 
 lists with that price through HAProxy, and watchers ask each API machine itself.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import random
+import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from productrecs.core.clock import system_ms
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -20,16 +21,9 @@ from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.service import Account
 from tests.trust.history import History, Operation, Outcome, Verdict
 from tests.trust.load import LINES, UNSURE, at_once, stored
-from tests.trust.replicas import APIS, NetworkClient
+from tests.trust.replicas import APIS, NetworkClient, ReplicaCluster, Response
 
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from tests.trust.replicas import ReplicaCluster, Response
-
-    _Work = Callable[[threading.Event], None]
+_Work = Callable[[threading.Event], None]
 
 BOUND_SECONDS: Final = 5.0
 """How old the state that a list shows may be."""
@@ -73,7 +67,7 @@ class Load:
     _price: float = 1.0
 
     @classmethod
-    def begin(cls, cluster: ReplicaCluster, domain: str) -> Load:
+    def begin(cls, cluster: ReplicaCluster, domain: str) -> "Load":
         """Register a store with one product."""
         wanted = Registration(domain=domain, plan=DEFAULT_PLANS["unlimited"])
         with cluster.database() as database:

@@ -4,8 +4,6 @@ Each machine is a host of its own (`hosts.py`) with a clock and a data folder of
 models and indexes are in an S3 server.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -15,9 +13,10 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import psycopg
 import pytest
@@ -27,9 +26,6 @@ from tests.support import postgres
 from tests.support.project import ROOT
 from tests.support.service import eventually
 from tests.trust import hosts as network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 APIS: Final = ("api1", "api2", "api3")
 WORKERS: Final = ("worker1", "worker2")
@@ -88,7 +84,7 @@ class Server:
         self.start()
         self.execute("CREATE DATABASE shop")
 
-    def follow(self, primary: Server) -> None:
+    def follow(self, primary: "Server") -> None:
         """Become a standby of another server, that waits for it from now on."""
         shutil.rmtree(self.data, ignore_errors=True)
         self._run(
@@ -177,7 +173,7 @@ class Machine:
         return self.folder / "machine.log"
 
     @property
-    def client(self) -> NetworkClient:
+    def client(self) -> "NetworkClient":
         """A connection to it, past HAProxy."""
         return NetworkClient(self.host.address)
 

@@ -1,11 +1,10 @@
 """Backup of a busy service: everything acknowledged before it began, once."""
 
-from __future__ import annotations
-
 import shutil
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -20,10 +19,6 @@ from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
 from tests.trust.history import History, Outcome, Verdict
 from tests.trust.load import ITEMS, Crowd, receipts, stored
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 AT_LEAST = 300  # events and orders between two backups

@@ -4,16 +4,12 @@ A variant that sets an attribute which nothing reads breaks nothing, and a contr
 looks for another trace than its own would pass all the same.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VARIANTS: Final = sorted((Path(__file__).parent / "broken").glob("*/sitecustomize.py"))
 

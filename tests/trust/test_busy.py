@@ -1,13 +1,12 @@
 """Locked database: waited for, then an honest 503."""
 
-from __future__ import annotations
-
 import contextlib
 import http
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -17,9 +16,6 @@ from productrecs.storage.sql.sqlite_connection import LOCK_WAIT_MS
 from tests.support.service import Merchant, Reply, Service
 from tests.trust.forms import violations
 from tests.trust.load import receipts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BROKEN: Final = Path(__file__).parent / "broken"
 CLIENTS: Final = 12

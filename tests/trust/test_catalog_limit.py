@@ -1,12 +1,11 @@
 """Catalog limit: never exceeded, and no partial push, under concurrent pushes."""
 
-from __future__ import annotations
-
 import json
 import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -16,9 +15,6 @@ from productrecs.tenancy.accounts.store_management import change_subscription, f
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.service import Merchant, Service
 from tests.trust.crowds import Answer, Request, ask_at_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 LIMIT: Final = DEFAULT_PLANS["trial"].catalog_items or 0
 PROCESSES: Final = 16

@@ -4,8 +4,6 @@ No registry is needed: the base image is Debian as `debootstrap` installs it, an
 the locked packages from a folder. The containers run with the options of the compose files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -13,20 +11,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
+from tests.support.object_server import ObjectServer
 from tests.support.project import ROOT
 from tests.support.service import Account, Client, Merchant, eventually, free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tests.support.object_server import ObjectServer
 
 yaml = pytest.importorskip("yaml", reason="make trust installs it")
 

@@ -1,23 +1,19 @@
 """Cut connections: an order is stored whole or not at all."""
 
-from __future__ import annotations
-
 import json
 import random
 import socket
 import struct
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support.service import HOST, Merchant, Service
 from tests.trust.load import receipts, stored
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 BROKEN: Final = Path(__file__).parent / "broken"
 LINES: Final = 7

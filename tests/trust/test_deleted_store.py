@@ -1,11 +1,11 @@
 """Deleted store: no row and no file remains, whatever was running."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from productrecs.cli.main import productrecs
 from productrecs.core.clock import fixed_clock, system_ms
+from productrecs.core.ids import StoreId
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_measurement import (
     holdout_design,
@@ -21,21 +22,15 @@ from productrecs.features.experiments.experiment_measurement import (
 from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.postgres_dialect import PostgresDialect
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import metadata
+from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.reports.shop import NOON, ReportedStore, cart, click
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 
 def a_store(database: Database, folder: Path, name: str) -> Store:

@@ -4,21 +4,17 @@ Helm's own library renders the chart, and Kubernetes' schemas accept the result.
 and the configuration are checked by systemd and HAProxy. Nothing is deployed here.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 helm = pytest.importorskip("helm_python", reason="make trust installs it")
 kubernetes = pytest.importorskip("kubernetes_validate", reason="make trust installs it")

@@ -4,10 +4,8 @@ Every reply must be one that the description names, in the form that it describe
 a 5xx but an honest 503.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 import schemathesis
@@ -16,6 +14,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.core.failures import FailureGroup
 from schemathesis.openapi.checks import JsonSchemaError
+from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -26,9 +25,6 @@ from tests.api.routes import TABLE
 from tests.support.openapi import examples_of
 from tests.support.service import HOST, Merchant, Reply, Service
 from tests.trust.forms import violations
-
-if TYPE_CHECKING:
-    from schemathesis.schemas import APIOperation
 
 MODES: Final = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 CHECKS: Final = [
@@ -44,7 +40,7 @@ class Cases(NamedTuple):
     allowed: int
     forbidden: int
 
-    def times(self, factor: int) -> Cases:
+    def times(self, factor: int) -> "Cases":
         """Return so many times as many."""
         return Cases(self.allowed * factor, self.forbidden * factor)
 

@@ -5,25 +5,20 @@ the raw bytes of the data folder are searched for them: database, its log, model
 uploads, logs. On PostgreSQL the rows of every table are.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.features.attribution.attributor import Attributor
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import erasures, metadata
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import ended, upload
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.storage.sql.database import Database
 
 BROKEN: Final = Path(__file__).parent / "broken"
 CUSTOMER: Final = "customer-zq91x"

@@ -5,14 +5,13 @@ killed there; and each write of the database's file fails in turn, as a full or 
 lets it.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
 import signal
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -31,10 +30,6 @@ from productrecs.storage.sql.tables import metadata
 from tests.records.orders.import_support import new_store_id
 from tests.support.service import Service
 from tests.trust.load import receipts, stored
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 LINES = ("tent", "stove", "tent")

@@ -4,23 +4,18 @@ The data folder is a small disk of its own, which a file beside the data fills t
 byte while a crowd shops. Only root may mount one; elsewhere this is skipped and says so.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-from tests.support.service import Service, eventually
+from tests.support.service import Merchant, Service, eventually
 from tests.support.uploads import process
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, stored
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant
 
 BROKEN: Final = Path(__file__).parent / "broken"
 RESUMES_WITHIN: Final = 30.0  # ten seconds are promised; other tests run beside this one

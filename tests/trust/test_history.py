@@ -1,7 +1,5 @@
 """History checker: finds each kind of falsified history."""
 
-from __future__ import annotations
-
 from tests.trust.history import History, Operation, Outcome
 
 TRUE = {"acknowledged": 1, "an order": 2, "unanswered": 1}

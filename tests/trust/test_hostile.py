@@ -1,10 +1,9 @@
 """Hostile input: bodies, queries and paths are rejected, nothing worse."""
 
-from __future__ import annotations
-
 import itertools
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 from urllib.parse import quote
 
 import fastapi
@@ -27,9 +26,6 @@ from tests.http.hostile import (
 from tests.schemas.test_fuzz import bodies, things
 from tests.support.service import Merchant, Reply, Service, raw_request
 from tests.trust.forms import violations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 POSTS: Final = ("/v1/items", "/v1/orders", "/v1/events")
 ORIGIN: Final = {"origin": "https://shop.example"}

@@ -4,13 +4,12 @@ Two stores use the same ids for everything. Every text that store A says of itse
 canary, and so does no text of B: then B calls every route with A's ids.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
@@ -18,10 +17,12 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.http.dispatch import admission
 from productrecs.http.pipeline.authentication import Caller, RequestKeys
+from productrecs.http.pipeline.route_declaration import Credential
 from productrecs.report_registry import REPORT_TYPES
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.tables import metadata
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     ASSISTANT_CALLS,
@@ -35,12 +36,6 @@ from tests.api.routes import (
     upload,
 )
 from tests.support.service import OPERATOR, Merchant, Reply, Service, eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.http.pipeline.route_declaration import Credential
-    from productrecs.tenancy.accounts.account_directory import AccountDirectory
 
 CANARY: Final = "kanarienvogel"
 IDS: Final = [f"item-{n}" for n in range(12)]

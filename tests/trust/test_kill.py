@@ -1,13 +1,12 @@
 """`kill -9` of every process: nothing acknowledged is lost or stored twice."""
 
-from __future__ import annotations
-
 import random
 import statistics
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pytest
@@ -27,9 +26,6 @@ from tests.support.service import Merchant, Service, eventually
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, receipts, stored
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 READY_SECONDS: Final = 5.0
 AT_LEAST: Final = 60  # requests between two kills
 BROKEN: Final = Path(__file__).parent / "broken"
@@ -47,7 +43,7 @@ class Ordeal:
     cut_off: int = 0  # requests that nobody answered
 
     @classmethod
-    def begin(cls, service: Service, seed: int, size: int = 6) -> Ordeal:
+    def begin(cls, service: Service, seed: int, size: int = 6) -> "Ordeal":
         """Start the service with one store and its crowd."""
         merchant = service.prepare().register()
         service.start()

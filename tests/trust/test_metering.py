@@ -1,15 +1,14 @@
 """Metering: calls are counted over several processes; a kill loses a second of them."""
 
-from __future__ import annotations
-
 import http.client
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -23,9 +22,6 @@ from productrecs.tenancy.billing.metered_calls.repository import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 QUOTA: Final = DEFAULT_PLANS["starter"].monthly_calls or 0
 ONE_PER_CENT: Final = 0.01
@@ -67,7 +63,7 @@ class Callers:
     noting: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, service: Service, merchant: Merchant) -> Callers:
+    def of(cls, service: Service, merchant: Merchant) -> "Callers":
         """Return the callers, with their connections."""
         return cls([page for _ in range(8) for page in service.everywhere(merchant)])
 

@@ -4,12 +4,11 @@ A state machine does the same on a database and in `reference.py`, step by step,
 names and ids so that they meet often, and compares all of it after every step.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 from datetime import UTC
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
@@ -34,6 +33,7 @@ from productrecs.records.events.shopper_history_cache import ShopperHistoryCache
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import OrderHistoryImport
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     StoreLogTransaction,
@@ -41,11 +41,6 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
 from productrecs.storage.sql.tables import event_columns, events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.trust.reference import DAY_MS, WEEK_MS, Fact, Line, Reference
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 NOON: Final = 1_772_366_400_000
 NUMBERS: Final = itertools.count()

@@ -1,29 +1,21 @@
 """Objects: machines without a common folder share models, indexes and uploads."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.files.object_store_snapshots import KINDS, SnapshotStore
 from productrecs.storage.files.snapshot_cache import SnapshotCache
-from tests.support.object_server import object_server
+from tests.support.object_server import ObjectServer, object_server
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
-from tests.support.service import Service, eventually
+from tests.support.service import Merchant, Reply, Service, eventually
 from tests.support.uploads import upload
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.support.object_server import ObjectServer
-    from tests.support.service import Merchant, Reply
 
 pytestmark = [pytest.mark.trust, pytest.mark.postgres]
 

@@ -1,10 +1,9 @@
 """Order races: an order is ingested once, however many send it at once."""
 
-from __future__ import annotations
-
 import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,6 @@ from productrecs.core.timestamps import iso
 from tests.support.service import Merchant, Service
 from tests.trust.load import receipts, stored
 from tests.trust.racer import LINES, WEEK_MS, Way, race
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 FEW = [f"order-{n}" for n in range(48)]

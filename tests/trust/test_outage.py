@@ -1,26 +1,21 @@
 """PostgreSQL outage: lists are served, writes get honest errors."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support import postgres
+from tests.support.postgres import Cluster
 from tests.support.service import Merchant, Reply, Service, eventually
 from tests.trust.forms import violations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.postgres import Cluster
 
 pytestmark = pytest.mark.postgres
 OUTAGE: Final = 3.0

@@ -5,24 +5,20 @@ some, one after the other, and each must be answered. The control puts all photo
 queue.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import http.client
+import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support.pictures import drawn, encoded, see
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.load import at_once
-
-if TYPE_CHECKING:
-    import threading
 
 BROKEN: Final = Path(__file__).parent / "broken" / "first_come"
 CLIENTS: Final = 80

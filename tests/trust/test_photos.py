@@ -1,7 +1,5 @@
 """Hostile pictures: they cost only their own request, and photos are not stored."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import http.client

@@ -6,14 +6,15 @@ disk. What is left is opened as a start after the cut does, and compared with wh
 acknowledged.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
 
 import apsw
 import pytest
+import sqlalchemy as sa
 
 from productrecs.core.errors import StorageError
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
@@ -24,12 +25,6 @@ from productrecs.storage.sql.sqlite_dialect import SqliteDialect
 from tests.records.orders.import_support import new_store_id
 from tests.trust.history import History, Operation, Outcome
 from tests.trust.load import receipts, stored
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    import sqlalchemy as sa
 
 SECTOR: Final = 512
 LINES: Final = ("tent", "stove", "tent")

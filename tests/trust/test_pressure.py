@@ -6,24 +6,20 @@ front allows: a list for which none is free is not asked for. Events have connec
 their own, and wait for one. Lists may be refused honestly; what shops tell never is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from tests.support.project import ROOT
 from tests.support.service import Merchant, Service, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BROKEN: Final = Path(__file__).parent / "broken"
 CLIENT: Final = ROOT / "benchmarks" / "speed" / "load_client.py"
@@ -39,7 +35,7 @@ class StoreLoad:
     merchant: Merchant
 
     @classmethod
-    def prepare(cls, service: Service) -> StoreLoad:
+    def prepare(cls, service: Service) -> "StoreLoad":
         """Register the store, let it learn, and write the file."""
         merchant = service.register()
         merchant.push(*({"id": f"i{n}", "price": n} for n in range(ITEMS)))

@@ -1,7 +1,5 @@
 """File permissions: no other user of the machine reads the service's files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Shipped proxy configurations: `doctor` finds nothing wrong behind them, plain or TLS."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -9,18 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
 from tests.support.project import ROOT
 from tests.support.service import HOST, Service, eventually, free_port
 from tests.trust.test_smuggling import is_open
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.trust
 DEPLOY: Final = ROOT / "deploy"

@@ -4,14 +4,12 @@ Lists go on without writes, so that a proxy keeps the service; a monitor, which 
 strictly, hears of it at once.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
@@ -28,12 +26,10 @@ from productrecs.storage.sql import integrity_check
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.integrity_check import DamageReportFile, IntegrityChecker
 from productrecs.storage.sql.storage_failures import FAILURE_MEMORY_SECONDS, StorageFailures
+from tests.support.postgres import Cluster
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.test_full_disk import RESUMES_WITHIN, fill
 from tests.trust.test_outage import without_writes
-
-if TYPE_CHECKING:
-    from tests.support.postgres import Cluster
 
 SAID_WITHIN: Final = 20.0  # six seconds are promised; other tests run beside this one
 UNREAD: Final = "uploads"

@@ -4,8 +4,6 @@ A machine that answers before it commits, events that count twice, a replica tha
 polls, and a promotion without synchronous replication.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Final

@@ -4,12 +4,11 @@ Nothing acknowledged is lost or doubled, lists are never older than five seconds
 requests fail only within the seconds that each fault is allowed.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -17,9 +16,6 @@ from tests.support.service import eventually
 from tests.trust.history import Outcome
 from tests.trust.replica_load import BOUND_SECONDS, PROBE, Load
 from tests.trust.replicas import APIS, WORKERS, ReplicaCluster, started
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = [pytest.mark.trust, pytest.mark.postgres]
 BROKEN: Final = Path(__file__).parent / "broken"

@@ -1,19 +1,15 @@
 """Key rotation: the old secret key fails within a second, in every process."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support.service import Account, Merchant, Service, eventually, kept_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BROKEN: Final = Path(__file__).parent / "broken"
 WORKERS: Final = 3

@@ -4,21 +4,16 @@ A secret key is nowhere: not in a log, not in the database, not in any other fil
 of shoppers are in the database, which is what it is for, and in no log and no other file.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.api.routes import TABLE, upload, with_query
-from tests.support.service import Service, eventually
+from tests.support.service import Merchant, Service, eventually
 from tests.trust.test_rotation import rotated
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant
 
 BROKEN: Final = Path(__file__).parent / "broken"
 DATABASE: Final = "productrecs.db"

@@ -4,8 +4,6 @@ They send headers or bodies a byte at a time, connect and say nothing, or ask an
 read. Shoppers come beside them; and after some time nobody of them is connected any more.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import http.server
@@ -15,17 +13,15 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support.service import HOST, Client, Service, eventually
 from tests.trust.load import at_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BROKEN: Final = Path(__file__).parent / "broken"
 DRIP_SECONDS: Final = 3.0

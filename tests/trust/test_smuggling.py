@@ -7,8 +7,6 @@ request, behind every proxy that passes such a body on with its `Upgrade`. HAPro
 it takes the header away, which a test of its own shows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import http.server
@@ -20,16 +18,14 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import pytest
 
 from tests.support.service import HOST, Service, eventually, free_port
 from tests.trust.load import at_once
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 BROKEN: Final = Path(__file__).parent / "broken" / "careless_upgrade"
 SECONDS: Final = 8.0

@@ -16,18 +16,18 @@ below 128 MiB, and in the long forms the p99 of events rises by at most a fifth.
 the samples are written to, one line of JSON each.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
 import random
 import re
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pytest
@@ -35,10 +35,6 @@ import pytest
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.load import at_once
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 BROKEN: Final = Path(__file__).parent / "broken"
 ITEMS: Final = 400
@@ -144,7 +140,7 @@ class Use:
     _count: int = 0
 
     @classmethod
-    def prepare(cls, service: Service) -> Use:
+    def prepare(cls, service: Service) -> "Use":
         """Open two shops whose items are sold, searched for and known by picture."""
         use = cls(service, [service.register() for _ in range(2)])
         use._reconnect()

@@ -5,26 +5,20 @@ the database takes no write: only freshness may suffer. Once all goes on, so do 
 long form keeps models and indexes in an object store, which is gone meanwhile as well.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support.object_server import MotoServer
-from tests.support.service import Service, eventually
+from tests.support.service import Merchant, Reply, Service, eventually
 from tests.trust.forms import violations
 from tests.trust.test_busy import held
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.service import Merchant, Reply
 
 BROKEN: Final = Path(__file__).parent / "broken"
 ITEMS: Final = ("oak", "elm", "ash")

@@ -1,21 +1,17 @@
 """Graceful stop: no request fails, however busy the service is."""
 
-from __future__ import annotations
-
 import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support.service import Service, ServiceError, eventually
 from tests.trust.history import Outcome, Verdict
 from tests.trust.load import Crowd, stored
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BROKEN: Final = Path(__file__).parent / "broken"
 

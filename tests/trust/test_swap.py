@@ -5,18 +5,17 @@ wholly the one's or the other's; a damaged model must never serve; and what the 
 deletes stays away, whatever is learned meanwhile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import random
 import shutil
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
@@ -24,16 +23,12 @@ import sqlalchemy as sa
 from productrecs.core.clock import fixed_clock
 from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import iso
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import jobs, store_heads
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
 from tests.support.service import Merchant, Reply, Service, eventually
 from tests.trust.load import at_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.storage.sql.database import Database
 
 BROKEN: Final = Path(__file__).parent / "broken"
 NOON: Final = 1_772_366_400_000
@@ -93,7 +88,7 @@ class Stage:
     known: list[dict[str, list[str]]]  # the lists of each model
 
     @classmethod
-    def build(cls, service: Service) -> Stage:
+    def build(cls, service: Service) -> "Stage":
         """Let two models be trained, of what was bought first and of all."""
         merchant = service.register()
         merchant.push(*({"id": f"item-{n}", "price": n} for n in range(ITEMS)))

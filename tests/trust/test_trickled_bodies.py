@@ -6,25 +6,19 @@ its budget, others are answered meanwhile, and before long all connections are c
 control takes in everything and waits without end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
-from tests.support.service import HOST, Service, eventually
+from tests.support.service import HOST, Merchant, Service, eventually
 from tests.trust.test_unanswered import ADDED, peak_of, process_named, view
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.service import Merchant
 
 BROKEN: Final = Path(__file__).parent / "broken" / "all_trickles"
 CONNECTIONS: Final = 120

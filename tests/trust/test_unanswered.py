@@ -5,8 +5,6 @@ seconds all the same, and sending it again counts it once. Meanwhile, and while 
 push as much as they may all at once, memory stays within the budget.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -15,23 +13,19 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.serving.writes.write_client import CONFIRM_SECONDS
 from productrecs.storage.sql.tables import event_session, events
-from tests.support.service import Service, eventually
+from tests.support.service import Merchant, Reply, Service, eventually
 from tests.trust.forms import violations
 from tests.trust.load import receipts
 from tests.trust.test_busy import held
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.support.service import Merchant, Reply
 
 BROKEN: Final = Path(__file__).parent / "broken"
 EARLY: Final = BROKEN / "early_deadline"

@@ -4,16 +4,15 @@ The long forms say what they measured; how fast it went is asserted nowhere, sin
 machine is no fault.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -23,7 +22,7 @@ from productrecs.records.uploads.repository import files_needed
 from productrecs.storage.sql.tables import purchase_lines
 from tests.records.orders.import_support import NOON, import_text, rows_of, standing
 from tests.support.project import ROOT
-from tests.support.service import Service
+from tests.support.service import Merchant, Service
 from tests.support.uploads import (
     EventSender,
     end_leases,
@@ -36,11 +35,6 @@ from tests.support.uploads import (
     upload_file,
     write_history,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.service import Merchant
 
 SUBMITTED: Final = "2026-03-01T12:00:00Z"  # past.NOON
 MIB: Final = 1 << 20

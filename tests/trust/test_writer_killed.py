@@ -5,8 +5,6 @@ a process that many give events to at once, and that says through a pipe of each
 durable. It is killed at some moment; what it said is held against what is stored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -16,11 +14,14 @@ import shutil
 import signal
 import struct
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
 
+from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import ForkedProcess
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.services import build_services
@@ -32,12 +33,6 @@ from productrecs.storage.sql.group_commit import GroupCommit
 from productrecs.storage.sql.tables import events
 from productrecs.storage.sql.tables.record_tables import event_session
 from tests.records.orders.import_support import new_store_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
 
 GIVERS: Final = 16
 ACKNOWLEDGED: Final = 40  # events at least, before it may be killed

@@ -1,10 +1,9 @@
 """Widget build: the committed scripts match their sources, types and size budgets."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -12,9 +11,6 @@ from productrecs.http.routes.public.widget_scripts import ScriptWithoutCall, scr
 from tests.support.guides import PAGES, blocks
 from tests.support.project import ROOT
 from tools.widget_sizes import BUDGETS, BUILT, sizes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WIDGETS: Final = ROOT / "widgets"
 MODULES: Final = WIDGETS / "node_modules"

@@ -1,10 +1,8 @@
 """Alert e-mails: products to order and falls of search relevance, to those who asked."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
@@ -23,11 +21,13 @@ from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.purchase_orders.purchase_order_line import PurchaseOrderLine
 from productrecs.records.purchase_orders.repository import PurchaseOrderRepository
-from productrecs.services import build_services
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts, items
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
@@ -43,14 +43,6 @@ from productrecs.worker.alert_mails import (
 from productrecs.worker.child_process_jobs import build_command_job_worker
 from tests.support.dashboard import add_store, add_user
 from tests.support.smtp import MailServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.services import Services
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
-
 
 ALARM = StoredMeasure(
     measured_at=2_000,

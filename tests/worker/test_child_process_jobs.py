@@ -1,10 +1,8 @@
 """Forecast jobs: a child process is monitored, stopped, and its failure reported."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from productrecs.worker.child_process_jobs import CommandProcessError, run_comma
 from productrecs.worker.job_worker import JobInterruptedError, JobProgress
 from productrecs.worker.parallel_loops import ParallelLoops
 from tests.support.migrated import bring
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_failed_run_says_why(tmp_path: Path) -> None:

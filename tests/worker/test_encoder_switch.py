@@ -1,14 +1,14 @@
 """Encoder switch: lists keep their encoder until the next one has seen all pictures."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
 import shutil
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from productrecs.cli.doctor.picture_checks import check_picture_models
 from productrecs.cli.main import productrecs
+from productrecs.core.ids import StoreId
 from productrecs.records.pictures.onnx_model_file import EMBEDDER
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import INSTALLED_MODELS_FOLDER, Services, build_services
@@ -47,12 +48,6 @@ from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
 from tests.support.stores import new_store
 from tests.worker.test_picture_jobs import HOST, model_of, picture_server, say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
 
 NAMES = ("first", "second", "third")
 

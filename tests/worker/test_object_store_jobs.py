@@ -1,10 +1,10 @@
 """Object jobs and the other files that machines share: uploads, builds and erasures."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,10 +38,6 @@ from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
 from tests.support.migrated import bring
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NOON = 1_800_000_000_000
 

@@ -1,17 +1,18 @@
 """Picture jobs: items' pictures are fetched and indexed; failures have a reason."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import threading
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
+from productrecs.core.ids import StoreId
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
@@ -38,12 +39,6 @@ from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Set
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
 
 HOST = "127.0.0.1"
 

@@ -1,12 +1,12 @@
 """Feed jobs: a feed is fetched when it is due, and goes live, waits or changes nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,14 +26,17 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads import order_upload
 from productrecs.records.uploads.file_import import (
     IMPORT_JOB,
+    FileImport,
     ImportOptions,
     ImportStatus,
 )
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.services import build_services
+from productrecs.services import Services, build_services
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
     MailTopic,
@@ -48,15 +51,6 @@ from tests.support.dashboard import add_store
 from tests.support.feeds import HOST, Answer, FeedHost
 from tests.support.service import Service
 from tests.support.smtp import MailServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.records.uploads.file_import import FileImport
-    from productrecs.services import Services
-    from productrecs.storage.sql.dialects import RawReader
-    from productrecs.tenancy.accounts.store import Store
 
 HEADER = "id,title,price\n"
 ROWS = [f"p{number},Product {number},{number}\n" for number in range(1, 6)]

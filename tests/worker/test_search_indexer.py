@@ -1,10 +1,9 @@
 """Search indexer: with a text model, unknown words find products of similar meaning."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +21,6 @@ from productrecs.worker.search_indexer import SearchIndexerLoop
 from tests.support.service import Service, eventually
 from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

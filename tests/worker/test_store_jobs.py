@@ -1,10 +1,9 @@
 """Store jobs: the end of a plan is logged in time, and old events are purged."""
 
-from __future__ import annotations
-
 import logging
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.services import build_services
 from productrecs.settings import Settings
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.storage_usage import DataKind, StoredDataSize, newest_sizes
 from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import (
@@ -26,11 +26,6 @@ from tests.features.reports.shop import ReportedStore, click
 from tests.support.migrated import ON_SQLITE
 from tests.support.service import eventually
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 TRIAL_STORE = Registration("trial.example", plan=DEFAULT_PLANS["trial"])
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC

@@ -1,16 +1,16 @@
 """Upload jobs: every upload is imported, and stores take turns."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from productrecs.core import csv_reader
+from productrecs.core.ids import StoreId
 from productrecs.records.orders import order_history_import
 from productrecs.records.uploads.order_upload import (
     NewOrderUpload,
@@ -33,12 +33,6 @@ from productrecs.worker.file_import_jobs import build_order_upload_worker
 from tests.records.orders.import_support import NOON, new_store_id
 from tests.support.migrated import bring
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
 
 
 @dataclass

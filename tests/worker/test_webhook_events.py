@@ -1,11 +1,11 @@
 """Webhook events: each fact becomes one message, also after a kill; old facts do not."""
 
-from __future__ import annotations
-
 import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +34,7 @@ from productrecs.tenancy.accounts.key_misuse.repository import (
     MisuseKind,
 )
 from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.billing.metered_calls.repository import add_calls
 from productrecs.tenancy.billing.plans_and_subscriptions import parse_plans
@@ -42,12 +43,6 @@ from productrecs.worker.webhook_events import write_webhook_messages
 from tests.support.dashboard import add_store
 from tests.support.migrated import bring
 from tests.worker.test_alert_mails import forecast, stock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.tenancy.accounts.store import Store
 
 NOW_MS = 1_795_995_180_000  # a Sunday, 29 November 2026, 23:33 UTC
 

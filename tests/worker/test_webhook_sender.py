@@ -1,19 +1,19 @@
 """Webhook sender: at least once, in order, for each store alone, and after a kill."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, SECOND_MS, system_ms
+from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.repository import WebhookRepository, due_messages
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
@@ -35,12 +35,6 @@ from tests.support.project import ROOT
 from tests.support.service import eventually
 from tests.support.stores import new_store
 from tests.support.webhook_receiver import HOST, WebhookReceiver, receiving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
 
 STOCK, IMPORT = WebhookEvent.STOCKOUT_FORESEEN, WebhookEvent.IMPORT_FINISHED
 

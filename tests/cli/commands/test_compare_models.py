@@ -1,13 +1,12 @@
 """`productrecs models compare`: a model that tells the kinds apart is shown to do so."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import json
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,14 +16,9 @@ from productrecs.training.visual.encoder_comparison import (
     measure_encoder,
 )
 from tests.cli.commands.test_installed_models import QuietHandler
+from tests.cli.conftest import CommandLine
 from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.pictures import COLOURS, drawn, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import CommandLine
 
 SHAPES = ("ball", "box", "cross")
 KINDS = ("red", "green", "blue")

@@ -1,7 +1,5 @@
 """`productrecs evaluate`: backtests a store, and reports too little data."""
 
-from __future__ import annotations
-
 from tests.cli.conftest import BOTH, CommandLine
 
 FAMILIES = ("tent", "lamp", "boot", "rope", "bolt", "sock", "mug", "map", "pan", "jar")

@@ -1,15 +1,10 @@
 """`productrecs explain`: a list with its reasons, as text and as JSON."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests.cli.conftest import BOTH, CommandLine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ITEMS = """id,title,categories,stock_qty
 tent,Tent,Camping,

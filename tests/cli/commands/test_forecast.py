@@ -1,19 +1,14 @@
 """`productrecs forecast`: forecasts a store, and the report shows it."""
 
-from __future__ import annotations
-
 import csv
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
-
-if TYPE_CHECKING:
-    from productrecs.services import Services
-    from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine
 
 NIGHT = {"PRODUCTRECS_NOW": "2026-03-02T02:30:00+01:00"}
 

@@ -1,15 +1,13 @@
 """`productrecs models`: fetched from a mirror, verified, asked for, used, and undone."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
 import http.server
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -27,9 +25,6 @@ from tests.support.lite_models import (
     red_person,
 )
 from tests.support.text_models import model as text_model_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

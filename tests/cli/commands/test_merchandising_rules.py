@@ -1,15 +1,10 @@
 """`productrecs rules`: added, listed, disabled and removed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests.cli.conftest import BOTH, CommandLine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOW = "2026-12-05T12:00:00Z"
 

@@ -1,10 +1,8 @@
 """`productrecs migrate`, `compact` and `openapi`."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 import pytest
@@ -12,17 +10,13 @@ import sqlalchemy as sa
 
 from productrecs.cli import open_services
 from productrecs.core.errors import StorageBusyError
+from productrecs.services import Services
 from productrecs.settings import SETTING_DESCRIPTIONS, Settings
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations import schema_upgrade
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
+from tests.cli.conftest import CommandLine
 from tests.support.environment import EXAMPLE, OPERATIONS, example, with_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.services import Services
-    from productrecs.storage.sql.database import Database
-    from tests.cli.conftest import CommandLine
 
 
 def test_migrate_check_reports_a_database_that_is_behind_and_changes_nothing(

@@ -1,13 +1,7 @@
 """`productrecs purchase-orders`: goods on order are not ordered again."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.cli.commands.test_forecast import NIGHT, selling
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine
 
 __all__ = ["selling"]
 

@@ -1,24 +1,18 @@
 """`productrecs report`: figures as a table, CSV and JSON."""
 
-from __future__ import annotations
-
 import csv
 import json
-from typing import TYPE_CHECKING
 
 import pytest
-
-from tests.cli.conftest import BOTH, CommandLine
-
-if TYPE_CHECKING:
-    from productrecs.services import Services
 
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.report_registry import REPORT_TYPES
+from productrecs.services import Services
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import find_store
+from tests.cli.conftest import BOTH, CommandLine
 from tests.features.reports.shop import cart, click, impression
 
 NOON = "2026-03-05T12:00:00Z"

@@ -1,11 +1,6 @@
 """`productrecs calendar`: campaigns and closed days, from the command line."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine
 
 
 def test_entries_are_added_listed_and_removed(shell: CommandLine, shop: str) -> None:

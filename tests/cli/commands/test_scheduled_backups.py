@@ -1,12 +1,11 @@
 """Scheduled backups: made each night, rotated, rehearsed, and free of erased shoppers."""
 
-from __future__ import annotations
-
 import shutil
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -26,10 +25,6 @@ from productrecs.worker.scheduled_backups import (
 from tests.cli.conftest import BOTH, CommandLine
 from tests.support.migrated import bring
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 ORDERS = "order_id,item_id,quantity,price,user_id,timestamp\n1,tent,1,99,ada,2026-11-01\n"
 

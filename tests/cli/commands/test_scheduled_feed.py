@@ -1,9 +1,6 @@
 """`productrecs feed`: the address of a store's products, and the file that waits."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,17 +9,15 @@ from productrecs.features.imports.dashboard_file_import import DashboardFileImpo
 from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownloader
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.worker.file_import_jobs import (
     build_file_check_worker,
     build_file_import_worker,
 )
 from productrecs.worker.scheduled_feed_jobs import build_feed_worker
+from tests.cli.conftest import CommandLine
 from tests.support.feeds import HOST, FeedHost
-
-if TYPE_CHECKING:
-    from productrecs.services import Services
-    from tests.cli.conftest import CommandLine
 
 URL = "https://shop.example/feed.xml"
 FEED = "id,title,price\na,Tent,90\nb,Rope,4\n"

@@ -1,17 +1,12 @@
 """`productrecs keys` and `productrecs account`: overlap, list, revoke, and links."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 from productrecs.core.clock import system_ms
+from productrecs.services import Services
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.team_members import find_invitation
-
-if TYPE_CHECKING:
-    from productrecs.services import Services
-    from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine
 
 SHOP = "shop.example"
 

@@ -1,13 +1,7 @@
 """`productrecs suppliers`: who supplies which product, and the order sheets that follow."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.cli.commands.test_forecast import NIGHT, selling
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine
 
 __all__ = ["selling"]
 

@@ -1,9 +1,7 @@
 """`productrecs synonyms` and `search-rules`: results and error messages."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -13,9 +11,6 @@ from productrecs.cli.open_services import open_services_as_owner
 from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
 from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.tenancy.accounts.store_management import find_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DOMAIN = "shop.example"
 

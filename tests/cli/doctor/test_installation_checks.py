@@ -1,12 +1,11 @@
 """`productrecs doctor`: requests its base URL and checks the proxy's headers."""
 
-from __future__ import annotations
-
 import json
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -23,10 +22,6 @@ from productrecs.core.timestamps import iso
 from productrecs.settings import Settings
 from productrecs.storage.sql.dialects import ReplicationStatus
 from tests.support.service import Service as RunningService
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 BASE = "https://recs.example.com"
 WELL = ObservedProbeRequest("https", "recs.example.com", "203.0.113.7")

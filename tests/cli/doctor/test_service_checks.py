@@ -1,20 +1,15 @@
 """Doctor finds a service that does not run, and processes of it that hang."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.service import Service, ServiceError, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # The background may be slow, so a service waits two minutes before it ends a process.
 IMPATIENT = """

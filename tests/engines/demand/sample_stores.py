@@ -1,7 +1,5 @@
 """Simulated stores with known demand, to compare forecasts with."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import numpy as np

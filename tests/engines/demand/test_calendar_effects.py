@@ -1,7 +1,5 @@
 """Calendar effects: what past events did, and what it says about those ahead."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

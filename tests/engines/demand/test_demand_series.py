@@ -1,7 +1,5 @@
 """Demand history: which days count, and how returns are subtracted."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Forecast ensemble: outlier orders, and the weight of each method."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

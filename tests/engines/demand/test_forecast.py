@@ -1,7 +1,5 @@
 """Demand forecast: right for known demand, complete for short histories."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Forecast methods: weekday means, and the level of the last days."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,9 +1,5 @@
 """Price elasticity: what past reductions sold, and nothing where they sold nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -12,11 +8,9 @@ from productrecs.engines.demand.calendar_effects import (
     CalendarEvent,
     SpecialDayKind,
 )
+from productrecs.engines.demand.demand_series import DailyDemand
 from productrecs.engines.demand.price_elasticity import PaidPrices, price_elasticity
 from tests.engines.demand.sample_stores import demand_of, drawn, rates
-
-if TYPE_CHECKING:
-    from productrecs.engines.demand.demand_series import DailyDemand
 
 DAYS = 300
 

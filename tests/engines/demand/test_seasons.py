@@ -1,12 +1,9 @@
 """Yearly season: used only where it is stronger than chance."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
+from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.engines.demand.demand_series import DEFAULT_SHRINKAGE, HORIZON
 from productrecs.engines.demand.forecast_features import shrink_season
 from productrecs.engines.demand.store_total_forecast import (
@@ -14,9 +11,6 @@ from productrecs.engines.demand.store_total_forecast import (
     backtest_totals,
     forecast_store_total,
 )
-
-if TYPE_CHECKING:
-    from productrecs.engines.array_types_and_sorting import Floats
 
 MONDAY = 734_138
 DAYS = np.arange(728)

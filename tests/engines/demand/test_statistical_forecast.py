@@ -1,7 +1,5 @@
 """Weekday profiles: items that differ from the store have their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

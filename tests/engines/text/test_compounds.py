@@ -1,8 +1,6 @@
 """Compound splitting by the catalog's words: a Winterjacke is a Jacke, a Motor no Tor."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +12,6 @@ from productrecs.engines.text.search_index import (
     QueryRelaxation,
     SearchIndex,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TITLES = (
     "Jacke, blau",

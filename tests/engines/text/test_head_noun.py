@@ -1,17 +1,12 @@
 """Head noun: what a product is, by its title, without accessories and comparisons."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText, head_nouns
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Text index: finds what was meant, and nothing else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +18,6 @@ from productrecs.engines.text.search_index import (
     SearchIndex,
 )
 from productrecs.engines.text.word_interpreter import InterpretationLimits
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TITLES = (
     "Laptop 15 inch",  # 0

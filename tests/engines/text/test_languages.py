@@ -1,7 +1,5 @@
 """Languages: queries with inflections find products in each language."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

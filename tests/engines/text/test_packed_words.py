@@ -1,8 +1,6 @@
 """Packed words: the same results as plain loops over the words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -11,9 +9,6 @@ from hypothesis import strategies as st
 from productrecs.engines.text.packed_words import PackedWords
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import Vocabulary, edit_distance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LETTERS = "abcé1\u4e2d\U0001f600"
 WORDS = st.text(st.sampled_from(LETTERS), min_size=1, max_size=10)

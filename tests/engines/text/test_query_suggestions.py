@@ -1,8 +1,6 @@
 """Query suggestions: in the merchant's spelling, each with results."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +8,6 @@ import pytest
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.query_suggestions import spell_as_title
 from productrecs.engines.text.search_index import IndexWriter, SearchIndex
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TITLES = (
     "Sleeping-bag down",

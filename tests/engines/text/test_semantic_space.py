@@ -1,7 +1,5 @@
 """Semantic space: products near in meaning, none of them invented, in few numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

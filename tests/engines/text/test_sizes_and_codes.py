@@ -1,8 +1,6 @@
 """Sizes, units and part numbers: what shoppers type meets what titles write."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +9,6 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.measurement_units import equivalent_quantities
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import indexed_words, query_words
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INCHES = ("1/2 in", "1/2 in.", '1/2"', "1/2 inch", "1/2-inch", "½ in", "½ inches", "0.5in")
 BOARD = ("2x4", "2 x 4", "2X4", "2×4", "2 by 4", "2 \u0445 4")

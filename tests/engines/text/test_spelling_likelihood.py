@@ -1,7 +1,5 @@
 """Spelling likelihood: which typos are likely, and which letters are those of a word."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Tokenizer: how texts and queries are split and normalised."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

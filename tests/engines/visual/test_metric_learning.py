@@ -1,20 +1,16 @@
 """Metric learning from visits: used only where it improves similarity."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from productrecs.engines.visual import describe, fit_descriptor_projection
 from productrecs.engines.visual.feature_fusion import MIN_PAIRS, fit_supervised_space
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 
 EACH, PAIRS = 6, 1_000
 KINDS = [(colour, shape) for _ in range(EACH) for colour in COLOURS for shape in SHAPES]

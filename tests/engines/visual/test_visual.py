@@ -1,10 +1,9 @@
 """Visual similarity: robust against light, position and mirroring."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from PIL import Image, ImageEnhance
 
@@ -37,10 +36,7 @@ from productrecs.engines.visual.visual_similarity import (
 )
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 
 KINDS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
 EACH = 4

@@ -1,10 +1,9 @@
 """Nearest neighbours: exact, precomputed or searched."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from productrecs.engines.visual import VisualModel
@@ -21,14 +20,7 @@ from productrecs.engines.visual.visual_similarity import (
     update_neighbours,
 )
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 
 
 def unit_vectors(count: int, length: int, seed: int = 3) -> Array:

@@ -1,7 +1,5 @@
 """Related products: the extension's name is bound to the domain of the installation."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.features.assistants.related_products_extension import (

@@ -1,9 +1,5 @@
 """What of an assistant's attribution is counted, and for how long."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.core.clock import DAY_MS
@@ -15,9 +11,7 @@ from productrecs.features.assistants.search_attribution_parameters import (
     attribution_parameters_to_count,
     normalized_value_or_other,
 )
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.database import Database
 
 STORE = StoreId("st_a")
 NOW_MS = 20_000 * DAY_MS

@@ -1,7 +1,5 @@
 """Days of cover: how long stock lasts."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import numpy as np

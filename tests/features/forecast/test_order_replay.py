@@ -1,10 +1,8 @@
 """Replay of orders: the sheets of past days, from what was known then."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +15,8 @@ from productrecs.features.forecast.order_replay import (
 )
 from productrecs.features.forecast.order_rule_simulation import simulate_order_rule
 from productrecs.report_registry import report_to_dict
+from productrecs.storage.sql.database import Database
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.training.demand.demand_inputs import read_demand_inputs
 from productrecs.training.demand.repository import track_stock_outs
@@ -29,10 +29,6 @@ from tests.training.demand.test_forecast_run import (
     stock,
     store,
 )
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 __all__ = ["store"]
 

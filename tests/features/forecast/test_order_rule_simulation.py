@@ -1,7 +1,5 @@
 """Stock simulation: arrivals, lost sales and money bound by day."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from productrecs.features.forecast.order_rule_simulation import (

@@ -1,11 +1,9 @@
 """Order sheets: packs, minimum orders and a budget, by supplier."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from productrecs.features.forecast.order_sheets import OrderSheet, plan_order_sh
 from productrecs.features.forecast.repository import ItemsWithExpectedSales
 from productrecs.features.forecast.stock_actions import (
     ORDER_ALERTS,
+    StockAction,
     plan_stock_actions,
 )
 from productrecs.records.suppliers.supplier import Supplier
@@ -26,9 +25,6 @@ from tests.features.forecast.test_stock_actions import (
     item,
     planned,
 )
-
-if TYPE_CHECKING:
-    from productrecs.features.forecast.stock_actions import StockAction
 
 TODAY = date(2026, 3, 2)
 

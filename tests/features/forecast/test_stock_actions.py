@@ -1,7 +1,5 @@
 """Stock actions: sorted by money at stake."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stock plan: order dates and quantities from stock and expected sales."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Guides: complete, with working links."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Markdown rendering: a guide's page shows what its markdown says."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

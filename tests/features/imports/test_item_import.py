@@ -1,35 +1,32 @@
 """Item import of a complete feed: what it would change, what it removes, and its undo."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from productrecs.features.imports import item_staging
-from productrecs.features.imports.import_report import item_import_row_counts
+from productrecs.features.imports.import_report import (
+    ItemImportReport,
+    item_import_row_counts,
+)
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.import_source import open_import_source
 from productrecs.features.imports.item_import import ItemImportOptions, import_items
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.uploads.file_import import ItemImportProgress
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal, ImportUndo
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     StoreLogTransaction,
 )
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.migrated import ON_SQLITE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.features.imports.import_report import ItemImportReport
-    from productrecs.records.uploads.file_import import ItemImportProgress
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOW = 1_772_366_400_000
 HEADER = "id,title,price\n"

@@ -1,9 +1,7 @@
 """Look pictures: stored, served re-encoded, and deleted in time."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from PIL import Image
@@ -21,18 +19,14 @@ from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
 )
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import look_pictures
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
 from tests.support.clock import FakeClock
 from tests.support.pictures import drawn, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 URL = "https://i.example/look.jpg"
 MARK = "what the camera said"

@@ -1,9 +1,5 @@
 """Mail choices: what a mail shows is kept for a week, and goes with its shopper."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import (
@@ -22,10 +18,8 @@ from productrecs.features.mail_slots.opened_mails.repository import (
     store_mail_products_and_delete_old,
 )
 from productrecs.features.privacy.repository import ShopperRecordRepository
+from productrecs.storage.sql.database import Database
 from tests.support.stores import add_stores
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 STORE, OTHER = StoreId("a"), StoreId("b")
 TODAY = 20_000

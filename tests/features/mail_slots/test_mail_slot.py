@@ -1,7 +1,5 @@
 """Mail slots: who the recipient is, which products stay, and where a link leads."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.features.mail_slots.mail_slot import (

@@ -1,22 +1,16 @@
 """Erasure in the dashboard's records: dry runs, failed rows and the live view of events."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.features.live_events.live_event import LiveEvent, LiveEventVerdict
 from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
+from productrecs.storage.sql.database import Database
 from tests.features.reports.shop import NOON
 from tests.records.orders.import_support import new_store_id
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 FILE = "up_" + "a" * 24
 

@@ -1,16 +1,15 @@
 """Erasure: an erased shopper is gone, and everybody else is unchanged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, fixed_clock
 from productrecs.core.errors import StorageBusyError
-from productrecs.core.ids import visitor_hash
+from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.core.report import ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.privacy import shopper_erasure
@@ -28,6 +27,7 @@ from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import (
     erased_names,
     erasures,
@@ -44,12 +44,6 @@ from productrecs.tenancy.accounts.store_management import delete_store
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from tests.features.reports.shop import NOON, ReportedStore, buy, cart, click
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 LATER = NOON + 1_000
 ME, MY_SESSION, MY_PHONE = "me-zq71", "s_zq72", "s_zq73"

@@ -1,12 +1,11 @@
 """Product feeds: each line keeps the published rules of Google, Meta and OpenAI."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -25,9 +24,6 @@ from productrecs.features.product_feed_export.feed_formats import (
 )
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import Item
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EURO = FeedSeller("shop.example", "https://shop.example/", "EUR")
 G = "{http://base.google.com/ns/1.0}"

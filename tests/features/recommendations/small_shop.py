@@ -1,11 +1,10 @@
 """Small store in memory: models built from literals, without a database."""
 
-from __future__ import annotations
-
 import json
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -23,9 +22,6 @@ from productrecs.records.merchandising.rule import Rule, RuleContent, by_priorit
 from productrecs.records.merchandising.rules_in_force import RulesInForce, RulesView
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import empty_models
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NOW = 1_772_366_400_000
 STORE = StoreId("st_small")

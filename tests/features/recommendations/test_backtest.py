@@ -1,7 +1,5 @@
 """Backtest: separates good from bad and skill from chance, without future data."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

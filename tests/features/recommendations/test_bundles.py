@@ -1,9 +1,8 @@
 """Bundles: which set a page shows, when it shows none, and which sets are proposed."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -26,6 +25,8 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.placements.bundle import (
     Bundle,
@@ -43,12 +44,6 @@ from tests.features.recommendations.small_shop import (
     shopper,
     small_shop,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.features.recommendations.serving_state import StoreState
-    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 NAMES: Final = ["tent", "mat", "stove", "lamp", "mug", "boat", "gift", "red", "blue"]
 TENT, MAT, STOVE, LAMP, MUG, BOAT, GIFT, RED, BLUE = range(len(NAMES))

@@ -1,9 +1,6 @@
 """Complements in `mix`: under their own source, where categories show them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,20 +16,18 @@ from productrecs.engines.registry import BUY, COMPLEMENTARY
 from productrecs.features.recommendations.explain import (
     BoughtTogetherCount,
     ComplementaryCategoryPair,
+    ExplainedProduct,
     explain_recommendations,
 )
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
+    Pick,
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
 from tests.features.recommendations.small_shop import NOW, CatalogRows, shopper, small_shop
-
-if TYPE_CHECKING:
-    from productrecs.features.recommendations.explain import ExplainedProduct
-    from productrecs.features.recommendations.recommendation_request import Pick
-    from productrecs.features.recommendations.serving_state import StoreState
 
 NAMES = ["tent", "other-tent", "stove", "new-tent", "mat", "pot", "gift"]
 TENT, OTHER, STOVE, NEW, MAT, POT, GIFT = range(7)

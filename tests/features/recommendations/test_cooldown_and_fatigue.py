@@ -1,9 +1,5 @@
 """Purchase cooldown: the buyer of a kettle, and only they, is not shown ten kettles."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.core.clock import DAY_MS
@@ -14,10 +10,8 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from tests.features.recommendations.small_shop import NOW, CatalogRows, shopper, small_shop
-
-if TYPE_CHECKING:
-    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 KETTLES = range(8)
 TEAS = range(8, 16)

@@ -1,9 +1,7 @@
 """Explanations: the list that is served, with correct reasons."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,6 +21,7 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.catalog.item_filters import parse_filters
@@ -41,9 +40,6 @@ from tests.features.recommendations.small_shop import (
     shopper,
     small_shop,
 )
-
-if TYPE_CHECKING:
-    from productrecs.features.recommendations.serving_state import StoreState
 
 TENT, PEG, LAMP, ROPE, BOLT, SOLD, GIFT = range(7)
 NAMES = ["tent", "peg", "lamp", "rope", "bolt", "sold", "gift"]

@@ -1,9 +1,5 @@
 """Impression fatigue: ignored products sink, per shopper, until they are clicked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.core.clock import DAY_MS
@@ -15,10 +11,8 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.records.events.event import EventKind
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from tests.features.recommendations.small_shop import NOW, CatalogRows, shopper, small_shop
-
-if TYPE_CHECKING:
-    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 NAMES = [f"item {number}" for number in range(12)]
 SHOP_ROWS = CatalogRows()

@@ -1,10 +1,8 @@
 """Placements: each strategy's products, filters, limits, fallback and minimum."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -20,6 +18,8 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import (
     RuleAction,
     RuleContent,
@@ -40,10 +40,6 @@ from tests.features.recommendations.small_shop import (
     shopper,
     small_shop,
 )
-
-if TYPE_CHECKING:
-    from productrecs.features.recommendations.serving_state import StoreState
-    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 # id: category, brand, price, list price, when it was created
 ITEMS: Final = {

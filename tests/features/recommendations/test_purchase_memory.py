@@ -1,7 +1,5 @@
 """Purchase history in `browse`: purchases count, not only recent views."""
 
-from __future__ import annotations
-
 from productrecs.core.clock import DAY_MS
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend

@@ -1,8 +1,6 @@
 """Diversity: variants and one category leave room for others, if there are any."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,16 +32,12 @@ from productrecs.features.recommendations.reranking import (
 )
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 from tests.features.reports.shop import ReportedStore
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 
 def listed(names: dict[str, str], num: int, source: Source = Source.MIX) -> list[str]:

@@ -1,8 +1,7 @@
 """Rules in lists: whatever the rules, a list keeps its guarantees."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,8 +15,10 @@ from productrecs.features.recommendations.recommendation_request import (
     ResolvedPlacement,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS
+from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import (
     ListKind,
     RuleAction,
@@ -36,12 +37,6 @@ from tests.features.recommendations.small_shop import (
     shopper,
     small_shop,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from productrecs.features.recommendations.serving_state import StoreState
-    from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 SIZE = 18  # fewer than a list may hold: then a whole catalog can be compared
 SOLD_OUT = 17

@@ -1,9 +1,5 @@
 """Sold-out rescue: replacements lead the list of a product that cannot be bought."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.features.recommendations.explain import explain_recommendations
@@ -12,6 +8,7 @@ from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
+from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.sold_out_replacements import (
     starts_with_replacement,
 )
@@ -29,9 +26,6 @@ from tests.features.recommendations.small_shop import (
     shopper,
     small_shop,
 )
-
-if TYPE_CHECKING:
-    from productrecs.features.recommendations.serving_state import StoreState
 
 TITLES = {
     "dome": "Dome tent two persons",

@@ -1,31 +1,25 @@
 """Test store with a clock: events, orders and order files at given times."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import OrderHistoryImport
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     StoreLogTransaction,
 )
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_store,
     register_store,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 

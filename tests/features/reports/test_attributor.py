@@ -1,12 +1,12 @@
 """Attribution: credits exactly what section 6 of the interface says."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -15,10 +15,16 @@ from productrecs.core.clock import DAY_MS
 from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.features.attribution import attributor
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.attribution.last_touch import attribute_last_touch
+from productrecs.features.attribution.last_touch import (
+    LastTouchpoints,
+    OutcomesToAttribute,
+    TouchpointSegment,
+    attribute_last_touch,
+)
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import (
     credit_days,
@@ -44,17 +50,6 @@ from tests.features.reports.shop import (
     impression,
     search_click,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from productrecs.features.attribution.last_touch import (
-        LastTouchpoints,
-        OutcomesToAttribute,
-        TouchpointSegment,
-    )
-    from productrecs.storage.sql.database import Database
 
 MONTH = 30 * DAY_MS
 VIEWS = (

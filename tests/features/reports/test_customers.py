@@ -1,9 +1,8 @@
 """Customer report: who counts, their segments, and their expected next order."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,12 +23,8 @@ from productrecs.features.reports.rfm_segments import (
     segment_customers,
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
+from productrecs.storage.sql.database import Database
 from tests.features.reports.shop import NOON, ReportedStore, buy
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 TODAY = date(2026, 3, 1)
 

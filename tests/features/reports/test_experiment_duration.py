@@ -1,8 +1,7 @@
 """Days until a test decides: hand-computed cases, and the traffic that they start from."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +15,8 @@ from productrecs.features.experiments.experiment_duration import (
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
+from productrecs.storage.sql.database import Database
 from tests.features.reports.shop import NOON, ReportedStore, click, impression
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 HALVES = (0.5, 0.5)
 

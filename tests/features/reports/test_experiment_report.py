@@ -1,9 +1,8 @@
 """Holdout report: each visitor once, in their arm, with later purchases."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,17 +17,13 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     delete_store,
     find_store,
 )
 from tests.features.reports.shop import NOON, ReportedStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 TEST = "holdout"
 LATER = NOON + DAY_MS

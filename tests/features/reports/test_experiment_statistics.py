@@ -1,13 +1,12 @@
 """Confidence sequences: valid at every look, and able to detect a true lift."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from benchmarks.quality.holdout import Shop, alarms
+from productrecs.engines.array_types_and_sorting import Bools, Floats
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
     LiftVerdict,
@@ -18,9 +17,6 @@ from productrecs.features.experiments.experiment_statistics import (
     sample_ratio_p_value,
     visitors_needed,
 )
-
-if TYPE_CHECKING:
-    from productrecs.engines.array_types_and_sorting import Bools, Floats
 
 MOST_ALARMS = 0.05
 

@@ -1,9 +1,7 @@
 """Impact reports: sales after recommendations, and the change from before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,12 +16,8 @@ from productrecs.features.reports.impact.sales_reports import (
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
+from productrecs.storage.sql.database import Database
 from tests.features.reports.shop import NOON, ReportedStore, cart, click, impression
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 
 def test_a_period_is_compared_with_as_many_days_before(

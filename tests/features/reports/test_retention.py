@@ -1,9 +1,7 @@
 """Retention: old events go, and every report stays as it was."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +13,7 @@ from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.features.reports.impact.repository import AttributionReportRepository
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import (
     attribution_marks,
@@ -39,11 +38,6 @@ from tests.features.reports.shop import (
     search_click,
 )
 from tests.features.reports.test_attributor import VIEWS, happen, rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 NOW = NOON + 200 * DAY_MS
 

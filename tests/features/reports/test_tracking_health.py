@@ -1,8 +1,6 @@
 """Health report: events by the hour, and the share with unknown products."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,13 +18,9 @@ from productrecs.features.reports.tracking_health.tracking_health_report import 
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict
 from tests.features.reports.shop import NOON, ReportedStore, buy, cart, click, impression
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 
 @pytest.fixture

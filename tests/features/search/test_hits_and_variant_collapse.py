@@ -1,15 +1,20 @@
 """Hits: one result for all variants of a product."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from productrecs.features.search.hits_and_variant_collapse import Hit, collapse_variants
-from productrecs.features.search.product_search import SearchRequest, find_products
+from productrecs.features.search.product_search import (
+    Collapse,
+    SearchableStore,
+    SearchRequest,
+    find_products,
+)
 from productrecs.features.search.results_page import (
+    ResultsPage,
     ResultsPageRequest,
     SortOrder,
     results_page,
@@ -17,12 +22,6 @@ from productrecs.features.search.results_page import (
 from productrecs.records.catalog.item_filters import parse_filters
 from productrecs.records.catalog.variant_groups import CatalogVariantGroups
 from tests.support.searchable_store import Item, make_store
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from productrecs.features.search.product_search import Collapse, SearchableStore
-    from productrecs.features.search.results_page import ResultsPage
 
 NOW: Final = 1_772_366_400_000
 COLOURS: Final = ("Red", "Green", "Blue")

@@ -1,22 +1,16 @@
 """Photo search: do a barcode and printed words come before what looks alike?"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pytest
 
-from productrecs.engines.array_types_and_sorting import RankedItems
+from productrecs.engines.array_types_and_sorting import Bools, RankedItems
 from productrecs.features.search.photo_search import find_products_by_photo
+from productrecs.features.search.product_search import SearchableStore
 from productrecs.training.visual.photo_matcher import PhotoSearchHits, RegionMatches
 from tests.support.searchable_store import Item, make_store
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from productrecs.engines.array_types_and_sorting import Bools
-    from productrecs.features.search.product_search import SearchableStore
 
 ITEMS: Final = (
     Item("Oat drink 1 l", brand="Nordmark"),

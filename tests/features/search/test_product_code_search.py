@@ -1,19 +1,18 @@
 """Code search: a whole SKU, GTIN or id answers with its product alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-from productrecs.features.search.product_search import SearchRequest, find_products
+from productrecs.features.search.product_search import (
+    SearchableStore,
+    SearchRequest,
+    find_products,
+)
 from productrecs.features.search.results_page import ResultsPageRequest, results_page
 from productrecs.records.catalog.item_filters import parse_filters
 from tests.support.searchable_store import Item, make_store
-
-if TYPE_CHECKING:
-    from productrecs.features.search.product_search import SearchableStore
 
 NOW: Final = 1_772_366_400_000
 ITEMS: Final = (

@@ -1,13 +1,12 @@
 """Query filters: words of a query that name a price, size, brand, colour or material."""
 
-from __future__ import annotations
-
 import csv
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -15,19 +14,18 @@ from productrecs.engines.text.search_index import IndexQuery
 from productrecs.features.search.product_search import (
     SearchableStore,
     SearchRequest,
+    SearchResults,
     find_products,
     read_filters_and_find,
     resolve_query,
 )
-from productrecs.features.search.query_filters import ALL_FIELDS, FilterField
+from productrecs.features.search.query_filters import (
+    ALL_FIELDS,
+    FilterField,
+    QueryWordFilter,
+)
 from productrecs.features.search.results_page import ResultsPageRequest, results_page
 from tests.support.searchable_store import Item, make_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from productrecs.features.search.product_search import SearchResults
-    from productrecs.features.search.query_filters import QueryWordFilter
 
 NOW: Final = 1_772_366_400_000
 ROWS: Final = list(

@@ -1,17 +1,18 @@
 """Refinement: the question whose answer narrows the results of a search most."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pytest
 
-from productrecs.features.search.product_search import SearchRequest
+from productrecs.features.search.product_search import SearchableStore, SearchRequest
 from productrecs.features.search.refinement_question import (
     MAX_ANSWERS,
+    RefinementQuestion,
     choose_refinement_question,
     question_weights,
 )
@@ -19,13 +20,6 @@ from productrecs.features.search.results_page import ResultsPageRequest, results
 from productrecs.records.catalog.item_filters import parse_filters
 from productrecs.records.search_counts.repository import QuestionCount
 from tests.support.searchable_store import Item, make_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from productrecs.features.search.product_search import SearchableStore
-    from productrecs.features.search.refinement_question import RefinementQuestion
 
 NOW: Final = 1_772_366_400_000
 

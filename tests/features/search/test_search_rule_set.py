@@ -1,9 +1,6 @@
 """Search rules: stored, validated, and applied to queries in any form."""
 
-from __future__ import annotations
-
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,11 +23,9 @@ from productrecs.features.search.search_rules import (
     Synonym,
     UnknownSearchRuleError,
 )
+from productrecs.storage.sql.database import Database
 from tests.support.migrated import ON_SQLITE
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 ENGLISH = LanguageAnalyzer("en")
 NOW = parse_timestamp("2026-05-05T12:00:00Z")

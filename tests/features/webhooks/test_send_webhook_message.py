@@ -1,10 +1,8 @@
 """Sending: one signed POST, to public addresses only, and never for long."""
 
-from __future__ import annotations
-
 import socket
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -17,9 +15,6 @@ from productrecs.features.webhooks.webhook import (
     webhook_signature_headers,
 )
 from tests.support.webhook_receiver import HOST, WebhookReceiver, receiving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 MESSAGE = WebhookMessage(

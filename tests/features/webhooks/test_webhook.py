@@ -1,7 +1,5 @@
 """Webhook: the signature of the specification, its addresses, and three days of retries."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json

@@ -1,7 +1,5 @@
 """Widget settings: merging changes, and applying defaults."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.features.widgets.widget_config import (

@@ -1,7 +1,5 @@
 """Default titles: every widget type, in every language."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.features.widgets.widget_settings import default_title

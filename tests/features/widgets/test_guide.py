@@ -1,7 +1,5 @@
 """Plugin guide: lists every widget setting with its default."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,12 +1,9 @@
 """Widget settings repository: merged atomically, separate by store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 import sqlalchemy as sa
 
+from productrecs.core.ids import StoreId
 from productrecs.features.widgets.repository import WidgetRepository, read_widget_config
 from productrecs.features.widgets.widget_config import (
     MAX_TYPES,
@@ -14,6 +11,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfig,
     WidgetConfigChange,
 )
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.store_management import (
@@ -21,10 +19,6 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 NOON = 1_000
 

@@ -1,7 +1,5 @@
 """Widget settings schema: each value is validated; errors have a location."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange

@@ -1,7 +1,5 @@
 """Widget translations: complete in every language, with the merchant's own texts."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

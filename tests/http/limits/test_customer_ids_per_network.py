@@ -1,7 +1,5 @@
 """Named customers: a network that names too many is served as anonymous."""
 
-from __future__ import annotations
-
 from array import array
 from typing import Final
 

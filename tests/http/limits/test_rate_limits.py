@@ -1,10 +1,8 @@
 """Rate limits: heavy callers wait, all others do not."""
 
-from __future__ import annotations
-
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +12,6 @@ from productrecs.http.limits.rate_limits import RateLimit, RateLimits, TooManyRe
 from productrecs.processes.process_slot_and_shared_memory import SharedMemory
 from productrecs.settings import Settings
 from tests.support.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def taken(limit: RateLimit, caller: str, tries: int) -> int:

@@ -1,7 +1,5 @@
 """Request queue: who waits, in which order, and who is rejected."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from dataclasses import dataclass, field
@@ -38,7 +36,7 @@ class QueueSimulation:
         """Let the iteration of the event loop be slow from now on."""
         self.shedder.slow_iteration_at = self.now
 
-    def add_clients(self, count: int, store: str = "1") -> list[QueuedConnection]:
+    def add_clients(self, count: int, store: str = "1") -> "list[QueuedConnection]":
         """Queue so many requests for lists of a store; return their connections."""
         clients = [QueuedConnection(self, str(number)) for number in range(count)]
         request = LIST.replace(b"pk_1", f"pk_{store}".encode())

@@ -1,27 +1,29 @@
 """Usage metering: counts reach the database, and no request waits or fails for it."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from productrecs.core.errors import StorageBusyError
+from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.http.limits import usage_metering as module
 from productrecs.http.limits.usage_metering import UsageMetering, billing_headers
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
     register_store,
 )
-from productrecs.tenancy.billing.call_meter import BillingStatus, QuotaNotice
+from productrecs.tenancy.billing.call_meter import BillingStatus, CallMeter, QuotaNotice
 from productrecs.tenancy.billing.metered_calls.repository import (
     MeteredCallRepository,
     add_calls,
@@ -29,14 +31,6 @@ from productrecs.tenancy.billing.metered_calls.repository import (
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from tests.support.migrated import bring
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.tenancy.accounts.store import Store
-    from productrecs.tenancy.billing.call_meter import CallMeter
 
 NOON = parse_timestamp("2026-03-10T12:00:00Z")
 MONTH = "2026-03"

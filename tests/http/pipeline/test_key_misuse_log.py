@@ -1,12 +1,9 @@
 """Key misuse log: leaked keys and unknown origins are stored for the owner."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from productrecs.application import create_application
 from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.services import Services, build_services
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.key_misuse.repository import (
     MAX_STORED,
     KeyMisuse,
@@ -14,6 +11,7 @@ from productrecs.tenancy.accounts.key_misuse.repository import (
     MisuseKind,
     store_key_misuse,
 )
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,
@@ -22,10 +20,6 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from tests.api.inside import Inside
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 OWN, FOREIGN = "https://shop.example", "https://m.shop.example"
 

@@ -1,22 +1,17 @@
 """Live event recorder: an outage of the database fills no log."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+
+import pytest
 
 from productrecs.core.errors import StorageBusyError
+from productrecs.core.ids import StoreId
 from productrecs.http.pipeline import live_view_recorder
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.serving.writes.background_writes import BackgroundWriter
-
-if TYPE_CHECKING:
-    import pytest
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 
 
 def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(

@@ -1,9 +1,7 @@
 """Mail picture pool: a picture is fetched once, and silent hosts are left alone."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,9 +11,6 @@ from productrecs.records.pictures.draw_product_card import ProductCard, draw_pro
 from tests.support.pictures import drawn, encoded
 from tests.support.service import HOST, free_port
 from tests.support.web import PictureHost
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STORE = StoreId("store")
 PICTURE = encoded(drawn("red", "ball"))

@@ -1,10 +1,9 @@
 """Photo pool: a store with many photos does not block the others."""
 
-from __future__ import annotations
-
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.http.pipeline import photo_worker_pool
 from productrecs.http.pipeline.photo_worker_pool import PhotoWorkerPool, StoreFairQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 CROWD, QUIET = StoreId("crowd"), StoreId("quiet")
 CLIENTS, SECONDS, PHOTO_SECONDS = 80, 1.5, 0.02

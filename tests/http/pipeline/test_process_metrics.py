@@ -1,12 +1,11 @@
 """Process metrics: counted in the right series, and summed over all processes."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from prometheus_client.core import Metric
 
 from productrecs.features.recommendations.recommendation_request import Source
 from productrecs.http.pipeline.process_metrics import (
@@ -15,16 +14,10 @@ from productrecs.http.pipeline.process_metrics import (
     GaugeMetric,
     ProcessMetrics,
 )
+from productrecs.http.pipeline.route_declaration import Route
 from productrecs.http.route_table import ROUTES
 from productrecs.processes.child_process import ForkedProcess
 from productrecs.processes.process_slot_and_shared_memory import ProcessSlot, SharedMemory
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from prometheus_client.core import Metric
-
-    from productrecs.http.pipeline.route_declaration import Route
 
 DURATION = "http_request_duration_seconds"
 ITEMS = ROUTES["/v1/items"]

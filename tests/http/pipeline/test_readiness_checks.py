@@ -1,10 +1,10 @@
 """Readiness: each check that fails it, and what is only reported."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -20,10 +20,6 @@ from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from productrecs.storage.sql.tables import jobs
 from tests.api.inside import Inside
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 class FakeWriteClient:

@@ -1,10 +1,8 @@
 """Search count recorder: questions that shoppers saw and answered, in the database."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
+from productrecs.core.ids import StoreId
 from productrecs.http.pipeline.search_count_recorder import (
     IS_BOT,
     SearchCountRecorder,
@@ -12,13 +10,10 @@ from productrecs.http.pipeline.search_count_recorder import (
 )
 from productrecs.records.search_counts.repository import QuestionCount, read_question_counts
 from productrecs.serving.writes.background_writes import BackgroundWriter
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 NOON = 1_772_366_400_000  # 2026-03-01T12:00Z
 DAY = "2026-03-01"

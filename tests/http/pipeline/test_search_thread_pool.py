@@ -1,7 +1,5 @@
 """Search pool: bounded waiting for a thread, and errors are passed on."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

@@ -1,10 +1,9 @@
 """Connection: state after a request, and timeouts for bodies."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -20,10 +19,6 @@ from productrecs.http.transport.connection import (
     send_in_single_write,
 )
 from productrecs.http.transport.request_parser import RequestHeaders
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 REQUEST = b"GET / HTTP/1.1\r\nhost: shop\r\n\r\n"

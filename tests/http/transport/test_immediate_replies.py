@@ -1,7 +1,5 @@
 """Immediate replies: which requests are answered before the application, in which order."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any

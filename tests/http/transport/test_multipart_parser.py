@@ -1,9 +1,8 @@
 """Streaming multipart parser: extracts the file as it arrives, rejects other forms."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, MutableMapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,9 +21,6 @@ from productrecs.http.transport.request_body import (
 )
 from productrecs.schemas.validation_errors import BodyError
 from tests.support.uploads import BOUNDARY, form, part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableMapping
 
 TYPE = f"multipart/form-data; boundary={BOUNDARY}"
 END = f"--{BOUNDARY}--\r\n".encode()

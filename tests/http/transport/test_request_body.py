@@ -1,9 +1,8 @@
 """Request body: large, encoded and incomplete bodies are rejected early."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, MutableMapping
+from typing import Any
 
 import pytest
 
@@ -18,9 +17,6 @@ from productrecs.http.transport.request_body import (
 from productrecs.http.transport.request_body import read_body as read_body_with
 from productrecs.http.transport.request_body import read_event_body as read_event_body_with
 from productrecs.schemas.events import EVENT_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, MutableMapping
 
 
 def read_body(

@@ -4,8 +4,6 @@ The reference is h11. What both accept must be read the same; what only we refus
 `STRICTER`. The control is uvicorn with httptools, which mistakes a body for a request.
 """
 
-from __future__ import annotations
-
 import itertools
 import tracemalloc
 from typing import Any

@@ -1,7 +1,5 @@
 """HTTP server: a graceful stop fails no request, and stalled clients are cut off."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json
@@ -12,9 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +22,6 @@ from productrecs.http.transport.server import AcceptBalancer
 from tests.http.crowd import ConstantLoad
 from tests.http.toy_server import PATIENCE
 from tests.support.project import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n"
 
@@ -267,7 +262,7 @@ class PeerCounts:
 
     counts: dict[int, float] = field(default_factory=dict)
 
-    def side(self, number: int) -> Side:
+    def side(self, number: int) -> "Side":
         """Return what one of them sees."""
         self.counts[number] = 0
         return Side(self, number)

@@ -1,15 +1,11 @@
 """Checkout of a real shop: a visitor buys by the classic page or the Store API."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.plugin.real.visitor import Visitor
+from tests.plugin.real.visitor import Visitor
 
 ADDRESS: Final = {
     "first_name": "A",

@@ -1,9 +1,8 @@
 """A real shop whose plugin was installed and connected by the screens, and what tests need in it."""
 
-from __future__ import annotations
-
 import secrets
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
@@ -18,11 +17,7 @@ from tests.plugin.real.shop import (
 )
 from tests.plugin.real.visitor import WITHOUT_PLUGIN, Visitor
 from tests.plugin.shop import address, php_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.service import Service
+from tests.support.service import Service
 
 PASSWORD: Final = secrets.token_urlsafe(16)
 _PRODUCTS: Final[list[int]] = []  # of the tests

@@ -4,19 +4,15 @@
 from it, with its settings, and install it again: use a shop that you made for tests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tests.api import stored
 from tests.plugin.shop import run_php
-
-if TYPE_CHECKING:
-    from tests.support.service import Merchant, Service
+from tests.support.service import Merchant, Service
 
 URL: Final = os.environ.get("WOO_SHOP_URL", "").rstrip("/")
 FOLDER: Final = os.environ.get("WOO_SHOP_DIR", "")

@@ -1,26 +1,19 @@
 """What does the plugin add to a checkout, and where do its orders go, when the service fails?"""
 
-from __future__ import annotations
-
 import socketserver
 import statistics
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import pytest
 
-from tests.plugin.real.checkout import CHECKOUTS
-from tests.plugin.real.shop import PAIRS, drain, in_real_shop
+from tests.plugin.real.checkout import CHECKOUTS, Checkout
+from tests.plugin.real.shop import PAIRS, StoredCopy, drain, in_real_shop
 from tests.plugin.real.visitor import Visitor
 from tests.plugin.shop import nowhere
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.plugin.real.checkout import Checkout
-    from tests.plugin.real.shop import StoredCopy
 
 MOST_ADDED_MS: Final = 15
 SOON: Final = """global $wpdb; $wpdb->query("UPDATE {$wpdb->prefix}actionscheduler_actions

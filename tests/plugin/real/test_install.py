@@ -1,16 +1,9 @@
 """Does the plugin come and go by the screens of wp-admin, and leave nothing behind?"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.plugin.real.checkout import CHECKOUTS
 from tests.plugin.real.conftest import install_and_connect
-from tests.plugin.real.shop import ITEM, drain, in_real_shop, rows_of_plugin
+from tests.plugin.real.shop import ITEM, StoredCopy, drain, in_real_shop, rows_of_plugin
 from tests.plugin.real.visitor import Visitor
-
-if TYPE_CHECKING:
-    from tests.plugin.real.shop import StoredCopy
 
 
 def test_a_plugin_deleted_by_the_screens_leaves_nothing_and_comes_back(

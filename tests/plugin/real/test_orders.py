@@ -1,21 +1,15 @@
 """Does the service's database have each order of the real shop once, and what is left of it?"""
 
-from __future__ import annotations
-
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-from tests.plugin.real.checkout import CHECKOUTS
-from tests.plugin.real.shop import DRAIN, customer_id, drain, in_real_shop
+from tests.plugin.real.checkout import CHECKOUTS, Checkout
+from tests.plugin.real.shop import DRAIN, StoredCopy, customer_id, drain, in_real_shop
 from tests.plugin.real.visitor import Visitor
 from tests.plugin.shop import php_value
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from tests.plugin.real.checkout import Checkout
-    from tests.plugin.real.shop import StoredCopy
 
 
 @pytest.mark.parametrize("checkout", CHECKOUTS.values(), ids=CHECKOUTS)

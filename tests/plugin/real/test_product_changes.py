@@ -1,20 +1,14 @@
 """Does the service learn at once what a real shop's own pages show, and not only at night?"""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
 
-from tests.plugin.real.shop import drain, in_real_shop
+from tests.plugin.real.shop import StoredCopy, drain, in_real_shop
 from tests.plugin.real.visitor import Visitor
 from tests.plugin.shop import php_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.plugin.real.shop import StoredCopy
 
 SETUP: Final = """
     $made = array(); $left = array('terms' => array(), 'options' => array(), 'rates' => array(), 'posts' => &$made);

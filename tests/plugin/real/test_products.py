@@ -1,20 +1,14 @@
 """Does the service have every product as the real shop shows it, whoever changes it and how?"""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import pytest
 
 from tests.plugin.real.conftest import add_product
-from tests.plugin.real.shop import ITEM, drain, in_real_shop
+from tests.plugin.real.shop import ITEM, StoredCopy, drain, in_real_shop
 from tests.plugin.real.visitor import Visitor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.plugin.real.shop import StoredCopy
 
 # A global and local attributes, seen, chosen by or hidden; a brand and a GTIN where the shop
 # has them (WooCommerce 9.6 and 9.2); a variation on sale.

@@ -1,7 +1,5 @@
 """Visitor of a real shop: a browser without scripts, and the screens of wp-admin."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from html.parser import HTMLParser

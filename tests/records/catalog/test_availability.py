@@ -1,7 +1,5 @@
 """Availability: all spellings are understood, and derived when absent."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.records.catalog.availability import (

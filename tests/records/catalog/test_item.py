@@ -1,7 +1,5 @@
 """Item updates: a push changes only the fields it has."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest

@@ -1,14 +1,13 @@
 """Price lists: stored by push, counted, and seen through the catalog view."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
+from productrecs.core.ids import StoreId
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch, PackedItemPatch
@@ -22,12 +21,9 @@ from productrecs.records.catalog.price_lists import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.product_cards import encode_card_start
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 ZONE: Final = StoreSettings().zone
 

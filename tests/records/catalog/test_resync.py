@@ -1,11 +1,11 @@
 """Full push: reaches every follower of the catalog, and changes nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.records.catalog.catalog_push import (
     mark_all_items_changed,
     remove_item,
@@ -14,6 +14,8 @@ from productrecs.records.catalog.catalog_push import (
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
     StoreLogTransaction,
@@ -23,13 +25,6 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
 
 NOON, LATER = 1_000, 2_000
 NAMES = [f"item-{number}" for number in range(7)]

@@ -1,7 +1,5 @@
 """Text folding: words compare as a merchant expects."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.records.catalog.title_words import fold_text, folded_words

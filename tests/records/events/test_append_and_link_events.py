@@ -1,14 +1,13 @@
 """Event log: an id is stored once in a row, and readers see every id that was sent."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
+from productrecs.core.ids import StoreId
 from productrecs.features.attribution.repository import AttributionRepository
 from productrecs.features.experiments.repository import ExperimentResultRepository
 from productrecs.features.live_events.repository import LiveEventRepository
@@ -22,13 +21,10 @@ from productrecs.records.events.shopper_histories.repository import (
     facts_of_person,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import bot_events, event_columns, events, shopper_links
 from productrecs.training.repository import TrainingRepository
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 CUSTOMERS = [None, None, None, "anna", "ben", "s_2"]  # a session's name is a customer's too

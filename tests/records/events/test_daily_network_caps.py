@@ -1,9 +1,5 @@
 """Network share: one network adds only so many visits and purchases a day to models."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 import sqlalchemy as sa
 
@@ -20,19 +16,17 @@ from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEven
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.unconfirmed_purchases import exclude_excess_chunk
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     find_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 ATTACKER = "203.0.113.7"

@@ -1,7 +1,5 @@
 """Event kinds: those of the interface, under fixed numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.records.events.event import (

@@ -1,21 +1,15 @@
 """Clicks after searches: read from the log, on both databases."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
+from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, purchase_interaction_rows
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01T12:00Z
 MINUTE_MS = 60_000

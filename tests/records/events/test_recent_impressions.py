@@ -1,7 +1,5 @@
 """Recent impressions: products that a shopper was shown and ignored."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.core.clock import DAY_MS

@@ -1,13 +1,11 @@
 """Shopper history in memory: always equal to reading it anew."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
 
+from productrecs.core.ids import StoreId
 from productrecs.records.events import shopper_history_cache as history_module
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.shopper_histories.repository import SHOWN_LIMIT
@@ -17,13 +15,10 @@ from productrecs.records.events.shopper_history_cache import (
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import items
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 CUSTOMERS = ["anna", "ben", "s_2"]  # a session's name is somebody's customer id

@@ -1,7 +1,5 @@
 """Arm assignment: fair, deterministic, and the same everywhere."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,9 +1,7 @@
 """Experiment editor: states, refusals with a remedy, and winners that are applied."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -34,14 +32,12 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import PlacementsAndBundles
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store_management import (
     find_store,
 )
 from tests.support.migrated import ON_SQLITE
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 CART = f"{PLACEMENT}cart"
 FOUR = Treatment("four", 30, {"num": 4})

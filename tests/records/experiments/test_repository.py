@@ -1,11 +1,8 @@
 """Experiment units: one per shopper, whichever id is seen."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import sqlalchemy as sa
 
+from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.exposures.repository import (
@@ -14,6 +11,7 @@ from productrecs.records.experiments.exposures.repository import (
     store_exposures,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import (
@@ -21,10 +19,6 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 NOON = 1_000
 

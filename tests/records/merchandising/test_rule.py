@@ -1,7 +1,5 @@
 """Merchandising rule: its lists, its schedule and its title."""
 
-from __future__ import annotations
-
 from datetime import UTC
 from zoneinfo import ZoneInfo
 

@@ -1,10 +1,7 @@
 """Rule editor: stored, changed atomically, logged, and separate by store."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +9,7 @@ from productrecs.records.merchandising import repository, rule_editor
 from productrecs.records.merchandising.repository import read_rules
 from productrecs.records.merchandising.rule import (
     ListKind,
+    Rule,
     RuleAction,
     RuleContent,
     RuleError,
@@ -19,16 +17,13 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
 from tests.support.clock import FakeClock
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.records.merchandising.rule import Rule
-    from productrecs.storage.sql.database import Database
 
 NOON = 1_000
 BOOST = RuleContent(RuleAction.BOOST, RuleTarget(categories=("Sale",)))

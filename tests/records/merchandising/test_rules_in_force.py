@@ -1,7 +1,5 @@
 """Rules in force: several rules for one list, with defined conflicts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,8 +1,7 @@
 """Rules view: the products of a rule now, by rules, catalog and clock."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -17,19 +16,15 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.records.merchandising.rules_in_force import RulesView
+from productrecs.records.merchandising.rules_in_force import (
+    ListRuleEffects,
+    RulesInForce,
+    RulesView,
+)
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from productrecs.records.merchandising.rules_in_force import (
-        ListRuleEffects,
-        RulesInForce,
-    )
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
 
 NOON = parse_timestamp("2026-03-01T12:00:00+01:00")
 CATALOG: dict[str, dict[str, object]] = {

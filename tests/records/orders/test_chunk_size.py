@@ -1,7 +1,5 @@
 """Import chunks: a transaction holds the lock no longer than allowed."""
 
-from __future__ import annotations
-
 from productrecs.records.orders.order_history_import import (
     MAX_LINES,
     MIN_LINES,

@@ -1,11 +1,8 @@
 """Confirmed orders: what the secret key says takes the place of what anybody may say."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -16,20 +13,18 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events, i
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import OrderHistoryImport
 from productrecs.records.orders.unconfirmed_purchases import apply_order_policy_to_chunk
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     StoreLogTransaction,
 )
 from productrecs.storage.sql.tables import items, purchase_lines
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     find_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 WEEK = 7 * DAY_MS

@@ -1,21 +1,15 @@
 """Activity counts: recent events and orders."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.purchases.repository import PurchaseRepository
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 NOW = 40 * DAY_MS
 SINCE = NOW - 30 * DAY_MS

@@ -1,7 +1,5 @@
 """Orders: the shopper of an order, and the value of a line."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.records.orders.order_and_purchase_ledger import (

@@ -1,29 +1,26 @@
 """Repeated order lines: the lines of one order and item in a file are added up."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.records.orders import repeated_lines
 from productrecs.records.orders.order_history_import import (
     DigestProgressStore,
+    ImportProgressStore,
     OrderHistoryImport,
     OrderHistoryImportReport,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
+from productrecs.records.purchases.repository import OrderImportProgress
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    StoreLogTransaction,
+)
 from tests.records.orders.import_support import NOON, new_store_id, standing
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.records.orders.order_history_import import ImportProgressStore
-    from productrecs.records.purchases.repository import OrderImportProgress
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 HEADER = "order_id,item_id,quantity,price\n"
 

@@ -1,9 +1,9 @@
 """Body landmarks: the network is verified, converted exactly, and finds garments."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -20,10 +20,6 @@ from productrecs.records.pictures.tflite_reader import read_lite_model
 from productrecs.records.pictures.tflite_to_onnx import TfliteConverter
 from tests.support import lite_models as lite
 from tests.support.lite_models import LiteNetwork, red_person, write_archived_model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NETWORK = red_person()
 

@@ -1,7 +1,5 @@
 """Picture decoding: upright, on white; other files are rejected with a reason."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib

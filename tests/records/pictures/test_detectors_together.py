@@ -1,8 +1,7 @@
 """Detectors together: a person's garments come first, else things or our proposals."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pytest
@@ -13,9 +12,6 @@ from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from tests.records.pictures.test_yolox_detector import red_detector
 from tests.support.lite_models import red_chair, red_person, write_archived_model
 from tests.support.pictures import encoded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GARMENTS: Final = 5
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 200, 0)

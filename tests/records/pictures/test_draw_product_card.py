@@ -1,7 +1,5 @@
 """Product cards: a picture with title and price, of one size whatever the product."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

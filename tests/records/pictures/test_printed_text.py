@@ -1,16 +1,15 @@
 """Printed text: is it found and read at any angle, and nothing where there is none?"""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 import productrecs
+from productrecs.engines.visual.image_transforms import Pixels
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.packaged_ocr_models import (
     TEXT_DETECTOR,
@@ -21,9 +20,6 @@ from productrecs.records.pictures.printed_text import PrintedTextReader, decode_
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.records.pictures.text_boxes import find_text_boxes
 from tests.support.pictures import drawn, encoded, pixels
-
-if TYPE_CHECKING:
-    from productrecs.engines.visual.image_transforms import Pixels
 
 FONT: Final = Path(productrecs.__file__).parent / "assets" / "fonts" / "DejaVuSans.ttf"
 PACKAGE: Final = find_text_reader_folder()

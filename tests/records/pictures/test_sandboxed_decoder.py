@@ -1,9 +1,8 @@
 """Sandboxed decoder: a costly picture ends its child process only."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,10 +19,6 @@ from productrecs.records.pictures.decode_picture import (
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from tests.records.pictures.test_decode_picture import header_of_png
 from tests.support.pictures import drawn, encoded, pixels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 GOOD = encoded(drawn("red", "ball"), "PNG")
 

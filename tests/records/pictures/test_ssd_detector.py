@@ -1,8 +1,7 @@
 """SSD detector: its network is converted exactly, decoded, and finds things in a photo."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -17,9 +16,6 @@ from productrecs.records.pictures.ssd_detector import (
 )
 from productrecs.records.pictures.ssd_model import LABELS
 from tests.support.lite_models import red_chair, write_archived_model
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOP_LEFT, TOP_RIGHT, BOTTOM_LEFT = (0, 0), (1, 0), (0, 1)
 HALF_BOX = (0.8 * 0.95) ** 0.5 / 2  # of the anchor that the network uses

@@ -1,7 +1,5 @@
 """YOLOX detector: the operator's model runs, and only the described file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

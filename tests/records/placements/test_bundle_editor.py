@@ -1,10 +1,8 @@
 """Bundle editor: stored, validated with a remedy, separate by store, and safe for two."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -25,11 +23,9 @@ from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import PlacementsAndBundles
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 CAMP = BundleContent(("tent", "mat"), name="Camping  night", discount_percent=10.0)
 

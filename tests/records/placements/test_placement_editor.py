@@ -1,9 +1,7 @@
 """Placement editor: stored, versioned, validated with a remedy, and separate by store."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,10 +16,8 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import PlacementsAndBundles
+from productrecs.storage.sql.database import Database
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 WHOLE = PlacementContent(
     strategy=Strategy.TOP_OF_BRAND,

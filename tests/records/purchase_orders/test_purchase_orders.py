@@ -1,9 +1,5 @@
 """Purchase orders: goods on order, by hand and from a file."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.records.purchase_orders import purchase_order_line
@@ -17,13 +13,11 @@ from productrecs.records.purchase_orders.repository import (
     PurchaseOrderRepository,
 )
 from productrecs.records.suppliers.supplier import SupplierError
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import delete_store
 from tests.records.suppliers.test_suppliers import NOW, store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 __all__ = ["store"]
 

@@ -1,9 +1,5 @@
 """Sales calendar: what an entry may be, and how it is stored."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.records.sales_calendar.calendar_entry import (
@@ -14,15 +10,13 @@ from productrecs.records.sales_calendar.calendar_entry import (
     parse_calendar_entry,
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOW = 1_772_000_000_000
 SALE = parse_calendar_entry(

@@ -1,9 +1,5 @@
 """Suppliers: their terms, those of products, and the file that says who supplies what."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.records.catalog.catalog_push import upsert_items
@@ -18,18 +14,16 @@ from productrecs.records.suppliers.supplier import (
     parse_product_terms,
     parse_supplier,
 )
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
     StoreLogTransaction,
 )
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOW = 1_772_000_000_000
 

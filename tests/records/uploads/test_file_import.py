@@ -1,22 +1,16 @@
 """File imports of the dashboard: for which stores one is stored."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.records.uploads.file_import import NewFileImport
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import new_upload_id
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 NOW = 1_772_000_000_000
 

@@ -1,12 +1,11 @@
 """Upload folder: files are stored whole or not at all, within the disk's space."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -21,9 +20,6 @@ from productrecs.records.uploads.order_upload import (
     is_upload_id,
     new_upload_id,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER: Final = b"order_id,item_id\n"
 STORE, OTHER = StoreId("st_a"), StoreId("st_b")

@@ -1,16 +1,15 @@
 """Upload import: stored once, in order, whatever interrupts it."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
+from productrecs.core.ids import StoreId
 from productrecs.records.orders import order_history_import
 from productrecs.records.orders.order_history_import import OrderHistoryImport, SkippedRow
 from productrecs.records.uploads import order_upload_import
@@ -38,6 +37,7 @@ from productrecs.records.uploads.repository import (
 )
 from productrecs.records.uploads.undo.undo_import import complete_undo_and_store_outcome
 from productrecs.storage.jobs.job_queue import JobQueue
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     StoreDeletedError,
@@ -53,12 +53,6 @@ from tests.records.orders.import_support import (
     rows_of,
     standing,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 
 @dataclass

@@ -1,12 +1,13 @@
 """Background writes: stored once, bounded, and never lost silently."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
+
+import pytest
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId
@@ -19,14 +20,8 @@ from productrecs.serving.writes.background_writes import (
     RecordBuffer,
     _in_unsynced_transaction,
 )
+from productrecs.storage.sql.database import Database
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pytest
-
-    from productrecs.storage.sql.database import Database
 
 SHOP = StoreId("st_1")
 

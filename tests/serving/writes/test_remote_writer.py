@@ -1,19 +1,20 @@
 """Remote writer: API processes and the writer process lose nothing between them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import QueueFullError, UnconfirmedWriteError
+from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
@@ -27,12 +28,6 @@ from productrecs.storage.sql.storage_failures import StorageFailures
 from productrecs.storage.sql.tables import events
 from tests.support.migrated import bring
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
 
 STORE = "shop.example"
 

@@ -1,15 +1,15 @@
 """Backup and restore: everything, between both databases, or an error."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 import random
 import shutil
 import tarfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -35,12 +35,7 @@ from productrecs.storage.backup.restore_backup import (
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.tables import metadata, models, store_heads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.support.postgres import Cluster
+from tests.support.postgres import Cluster
 
 Dump = dict[str, list[tuple[object, ...]]]
 ROWS = 7

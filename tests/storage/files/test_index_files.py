@@ -1,9 +1,7 @@
 """Index seal: describes the committed files, and nothing else."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from productrecs.storage.files.search_index_files import (
     IndexFolder,
     IndexManifest,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMITTED = "3119a37b-3a93-4d8b-9da9-73ba5f492e6b"
 MERGING = "55c5b9622cf540cf9e78faa1156e3e00"

@@ -1,14 +1,13 @@
 """Snapshots: uploaded before the pointer moves, fetched whole, verified, and purged."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import socket
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,10 +31,6 @@ from productrecs.storage.files.object_store_snapshots import (
 from productrecs.storage.files.snapshot_cache import SnapshotCache
 from tests.support.object_server import RADOSGW
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 ONE, OTHER = StoreId("st_one"), StoreId("st_other")
 LARGE = np.arange(100_000, dtype=np.int64)  # above the size that is packed
 PART, PAGE = 6 << 20, 1_000  # what one request uploads, and lists
@@ -55,7 +50,7 @@ class SnapshotMachine:
     cache: SnapshotCache
 
     @classmethod
-    def at(cls, folder: Path, objects: ObjectStore) -> SnapshotMachine:
+    def at(cls, folder: Path, objects: ObjectStore) -> "SnapshotMachine":
         """Start a machine whose data folder is `folder`."""
         store = SnapshotStore(objects)
         return cls(

@@ -1,10 +1,7 @@
 """Job totals: every end of a job is counted once, in its transaction."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,10 +16,8 @@ from productrecs.storage.jobs.job_queue import (
     job_backlogs,
     job_totals_by_kind,
 )
+from productrecs.storage.sql.database import Database
 from tests.support.clock import FakeClock
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 
 @dataclass

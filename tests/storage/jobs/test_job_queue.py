@@ -1,14 +1,13 @@
 """Job queue: its guarantees, on both databases."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -30,9 +29,6 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import jobs
 from tests.support.clock import FakeClock
 from tests.support.stores import add_stores
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 STORE = StoreId("st_one")
 OTHER = StoreId("st_two")

@@ -1,16 +1,10 @@
 """Joined writes: they are committed with the next transaction, once, or not at all."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 import sqlalchemy as sa
 
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import counters
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 
 def note(name: str) -> sa.Insert:

@@ -1,14 +1,10 @@
 """Page cache: a reader that scans tables caches fewer pages of a SQLite database."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.database import Database
 
 
 @pytest.mark.parametrize(("is_scan", "kib"), [(False, 4_096), (True, 1_024)])

@@ -1,9 +1,9 @@
 """PostgreSQL connections: several hosts, timeouts, and a server that goes away."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,12 +19,7 @@ from productrecs.storage.sql.group_commit import GroupCommit, WriteTransaction
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.postgres_dialect import connection_parameters
 from productrecs.storage.sql.tables import counters
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-    from pathlib import Path
-
-    from tests.support.postgres import Cluster
+from tests.support.postgres import Cluster
 
 pytestmark = pytest.mark.postgres
 

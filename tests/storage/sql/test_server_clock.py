@@ -1,19 +1,14 @@
 """Server clock: machines whose clocks differ agree on the database server's time."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.core.clock import SECOND_MS, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.server_clock import ServerClock
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 APART_MS = 20 * SECOND_MS  # twice a lease
 NEARLY_MS = 250

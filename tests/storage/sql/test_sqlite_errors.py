@@ -1,7 +1,5 @@
 """SQLite errors: each becomes an error that says what failed."""
 
-from __future__ import annotations
-
 import apsw
 import pytest
 

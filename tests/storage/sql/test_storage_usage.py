@@ -1,15 +1,14 @@
 """Data sizes: what each kind of data takes, and how fast it grows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.ids import INSTALLATION
+from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.storage_usage import (
     KEPT_DAYS,
@@ -22,12 +21,6 @@ from productrecs.storage.sql.storage_usage import (
     store_sizes_of_today_and_purge_older,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 NOW = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 SHOWN = int(EventKind.REC_IMPRESSION)

@@ -1,13 +1,13 @@
 """Sync after commit: acknowledged writes are on disk before the reply."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -18,10 +18,6 @@ from productrecs.storage.sql import sqlite_dialect
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.group_commit import GroupCommit, WriteTransaction
 from productrecs.storage.sql.tables import counters
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-    from pathlib import Path
 
 WRITES = 30
 

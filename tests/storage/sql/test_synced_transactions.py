@@ -1,17 +1,12 @@
 """Synced transactions: all wait for the disk, except those that opt out."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import sqlalchemy as sa
 
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import counters
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def level(connection: sa.Connection) -> object:

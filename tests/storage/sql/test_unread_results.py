@@ -1,9 +1,8 @@
 """Unread results: they do not keep a connection at an old snapshot."""
 
-from __future__ import annotations
-
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -15,10 +14,6 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,21 +1,15 @@
 """Upgrade: a database of every released version becomes one of this version."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import is_current, migrate
 from productrecs.storage.sql.tables import metadata
 from tests.architecture.test_tables import differences
 from tests.support.released_schema import dumps, load
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 
 def rows(database: Database) -> dict[str, int]:

@@ -1,29 +1,23 @@
 """Accounts repository: settings and connection, changed atomically, per store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.shop_connections.repository import (
     ShopConnectionRepository,
 )
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     change_settings,
     delete_store,
 )
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 CONNECTED = ShopConnection(
     ShopPlatform.OPENCART,

@@ -1,7 +1,5 @@
 """Shopper identity: what a signature proves, and what it does not."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

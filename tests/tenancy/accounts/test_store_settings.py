@@ -1,7 +1,5 @@
 """Store settings: only known codes are stored; weeks begin on the store's day."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 

@@ -1,12 +1,9 @@
 """Attempt limits: failures are counted in the database, by every process together."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 import sqlalchemy as sa
 
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import login_attempts
 from productrecs.tenancy.users.login_attempt_limits import (
     LoginAttemptLimits,
@@ -14,9 +11,6 @@ from productrecs.tenancy.users.login_attempt_limits import (
     network_of,
 )
 from tests.support.clock import FakeClock
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 
 def limits(database: Database, clock: FakeClock[int]) -> LoginAttemptLimits:

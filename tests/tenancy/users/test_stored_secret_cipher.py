@@ -1,10 +1,8 @@
 """Encryption of secrets: one key of a file or of a setting, and no other reads them."""
 
-from __future__ import annotations
-
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from productrecs.tenancy.users.stored_secret_cipher import (
     UnreadableSecretError,
     is_encrypted,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 KEY = "a key of the operator that nobody guesses"

@@ -1,7 +1,5 @@
 """TOTP: the vectors of RFC 6238, drift and replays."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

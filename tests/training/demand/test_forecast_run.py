@@ -1,16 +1,15 @@
 """Store forecast: from history in the store's days, complete and once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, fixed_clock
+from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.engines.demand import backtest
 from productrecs.features.forecast.forecast_replies import (
@@ -26,10 +25,12 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.sales_calendar.calendar_entry import parse_calendar_entry
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
     StoreLogTransaction,
 )
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
@@ -46,11 +47,6 @@ from productrecs.training.demand.repository import (
 )
 from productrecs.training.repository import TrainingRepository
 from tests.records.orders.import_support import import_text
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NIGHT = parse_timestamp("2026-03-02T02:30+01:00")  # a Monday in Berlin
 TODAY = date(2026, 3, 2)

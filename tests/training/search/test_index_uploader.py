@@ -1,9 +1,7 @@
 """Index uploader: what one machine indexes, another searches and continues."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,19 +19,15 @@ from productrecs.storage.files.object_store_snapshots import (
 )
 from productrecs.storage.files.snapshot_cache import LocalIndexSnapshot, SnapshotCache
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import serving_snapshots, stop_serving_snapshot
 from productrecs.training.search import index_uploader
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.served_index import ServedIndex, index_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 VISIBLE = np.ones(100, dtype=np.bool_)
 NOON = 1_800_000_000_000

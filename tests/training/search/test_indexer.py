@@ -1,11 +1,11 @@
 """Search indexer: follows the catalog, rebuilds beside, and repairs itself."""
 
-from __future__ import annotations
-
 import gc
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +24,11 @@ from productrecs.storage.files.search_index_files import (
     IndexManifest,
     try_lock_for_writing,
 )
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     delete_store,
@@ -35,14 +38,6 @@ from productrecs.training.search.indexer import Indexer, IndexGeneration
 from productrecs.training.search.served_index import ServedIndex, index_folder
 from tests.support.clock import FakeClock
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
-    from productrecs.tenancy.accounts.store import Store
 
 VISIBLE = np.ones(3_000, dtype=np.bool_)
 

@@ -1,15 +1,13 @@
 """Killed indexer: the index loses and doubles nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,9 +20,6 @@ from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.training.search.served_index import ServedIndex, index_folder
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[3]
 STEP, KILLS = 1_100, 3

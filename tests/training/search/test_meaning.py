@@ -1,22 +1,29 @@
 """Search by meaning: texts are embedded once, in the background, and similar ones found."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from productrecs.engines.text.search_index import IndexQuery, QueryRelaxation
-from productrecs.engines.text.semantic_space import EmbeddingProjection, SemanticSpace
+from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
+from productrecs.engines.text.semantic_space import (
+    EmbeddingProjection,
+    SemanticSpace,
+    Vectors,
+)
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.semantic_space_builder import (
     READ_BATCH,
@@ -37,17 +44,6 @@ from productrecs.training.search.served_index import (
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from productrecs.engines.text.search_index import IndexHits
-    from productrecs.engines.text.semantic_space import Vectors
-    from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.dialects import RawReader
-    from productrecs.tenancy.accounts.store import Store
 
 VISIBLE = np.ones(200, dtype=np.bool_)
 

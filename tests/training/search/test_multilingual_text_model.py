@@ -1,13 +1,12 @@
 """Multilingual text model: what shoppers name in their language finds the product."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import random
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,10 +39,6 @@ from productrecs.training.search.served_index import (
     ServedSemanticSpaces,
     may_be_in_another_language,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec(WEIGHTS.module) is None,

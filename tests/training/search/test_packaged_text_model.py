@@ -1,13 +1,13 @@
 """Packaged text model: what shoppers call a thing finds it, though no product says so."""
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
@@ -34,12 +34,6 @@ from productrecs.training.search.served_index import (
     ServedSemanticSpaces,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
-
 
 needs_the_packages = pytest.mark.skipif(
     importlib.util.find_spec(MINILM.module) is None,

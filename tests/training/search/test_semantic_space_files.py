@@ -1,17 +1,12 @@
 """Semantic space files: the vectors of a large catalog are mapped and can be changed."""
 
-from __future__ import annotations
-
 import mmap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from productrecs.engines.text.semantic_space import unit_rows
 from productrecs.training.search.semantic_space_files import ProductVectors
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COUNT, SIZE = 3_000, 384  # more than a megabyte
 

@@ -1,11 +1,11 @@
 """Text model switch: a space keeps its model until the next has embedded all products."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from productrecs.storage.sql.database import Database
 from productrecs.training.search import semantic_space_builder
 from productrecs.training.search.semantic_space_files import (
     MEANING,
@@ -23,12 +23,6 @@ from productrecs.training.search.served_index import (
 from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model
 from tests.training.search.test_meaning import CountingEmbedder, MeaningBench
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from productrecs.storage.sql.database import Database
 
 TEXTS = 3 * len(ALIKE)
 

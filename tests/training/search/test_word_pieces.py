@@ -1,7 +1,5 @@
 """Word pieces: the tokens of queries are those of the library `tokenizers`."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,15 +1,16 @@
 """Hyperparameter tuning: deterministic, and only where history supports it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.storage.files.model_files import open_arrays
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import insights
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.training_inputs import OrderLineArrays, TrainingInputs
@@ -31,12 +32,6 @@ from productrecs.training.tuning.tune_store import (
 )
 from tests.records.orders.import_support import NOON, new_store_id
 from tests.training.test_incremental import Life
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 DAY: Final = 86_400_000
 N_ITEMS: Final = 120

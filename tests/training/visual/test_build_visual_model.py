@@ -1,12 +1,11 @@
 """Visual model build: first, grown, shrunk, and after damage."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
@@ -17,18 +16,13 @@ from productrecs.records.pictures.repository import (
 )
 from productrecs.records.pictures.stored_pictures import PictureFetchOutcome, PictureState
 from productrecs.storage.files.model_files import open_arrays
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from productrecs.training.visual.served_visual_model import ServedVisualModel
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels, see
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
 
 KINDS = {f"{colour}-{shape}": (colour, shape) for colour in COLOURS for shape in SHAPES}
 

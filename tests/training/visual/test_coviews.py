@@ -1,35 +1,29 @@
 """Co-views: visits become pairs and pairs a model, in the background, once."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from productrecs.core.clock import MINUTE_MS
+from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.repository import (
     PictureRepository,
     stores_with_picture_work,
 )
 from productrecs.storage.files.model_files import open_arrays
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import events, store_heads
 from productrecs.training.visual.build_visual_model import (
     build_and_publish_visual_model,
     frequent_coviewed_pairs,
 )
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
+from productrecs.training.visual.served_visual_model import pictures_folder
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
 from tests.support.stores import new_store
 from tests.training.visual.test_build_visual_model import add
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from productrecs.core.ids import StoreId
-    from productrecs.storage.sql.database import Database
-from productrecs.training.visual.served_visual_model import pictures_folder
 
 
 def pairs(*rows: tuple[int, int, int]) -> list[list[int]]:

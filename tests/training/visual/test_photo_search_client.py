@@ -1,18 +1,19 @@
 """Photo search client: the worker process gives the same results, and is restarted."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
 import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.array_types_and_sorting import RankedItems
 from productrecs.engines.visual import VisualModel, describe, fit_descriptor_projection
 from productrecs.engines.visual.visual_similarity import NeighbourTable, PicturedItems
 from productrecs.processes.child_process import WorkerProcess
@@ -44,13 +45,6 @@ from tests.records.pictures.test_decode_picture import header_of_png
 from tests.support.lite_models import red_chair, red_person, write_archived_model
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, pixels
 from tests.support.service import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from productrecs.engines.array_types_and_sorting import RankedItems
 
 KINDS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
 VISIBLE = np.arange(len(KINDS)) % 3 != 0

@@ -1,11 +1,10 @@
 """Does a fused embedding weigh an encoder and our own descriptor alike, and learn?"""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
@@ -19,11 +18,6 @@ from productrecs.training.visual.picture_embedding import (
 )
 from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
 
 NO_PAIRS = np.zeros((0, 2), np.intp)
 

@@ -1,27 +1,21 @@
 """Feed download: conditional, bounded in size and time, whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from productrecs.features.imports.scheduled_feeds.feed_download import (
+    DownloadedFeed,
     FeedDownloader,
     FeedDownloadLimits,
     FeedRequest,
     FeedUnavailableError,
 )
 from tests.support.feeds import HOST, Answer, FeedHost
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from productrecs.features.imports.scheduled_feeds.feed_download import DownloadedFeed
 
 CSV = b"id,title\na,Tent\n"
 

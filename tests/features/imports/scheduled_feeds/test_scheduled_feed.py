@@ -1,7 +1,5 @@
 """Scheduled feed: which addresses and headers a merchant may enter."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from zoneinfo import ZoneInfo
 

@@ -1,9 +1,6 @@
 """Search report: counts and clicks, on both databases."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +11,7 @@ from productrecs.engines.text.language_detection_and_stemming import LanguageAna
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.search.insights.search_insights import (
     ListedQueries,
+    SearchInsights,
     count_searches,
     search_insights,
     search_insights_by_filter,
@@ -24,13 +22,10 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.search_counts import repository as limits
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.records.search_counts.search_counter import SearchCounter, count_by_intent
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
+from productrecs.tenancy.accounts.store import Store
 from tests.support.stores import new_store
-
-if TYPE_CHECKING:
-    from productrecs.features.search.insights.search_insights import SearchInsights
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01T12:00Z
 DAY = "2026-03-01"

@@ -1,7 +1,5 @@
 """Click judgements: what clicks say of a product, without what its position says."""
 
-from __future__ import annotations
-
 import pytest
 
 from productrecs.engines.click_boosts import PURCHASE

@@ -1,12 +1,11 @@
 """Relevance measure: variants of a product, which are one result or one each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
+from productrecs.features.search.product_search import Collapse, SearchableStore
 from productrecs.features.search.relevance.relevance_measure import (
     JudgedQuery,
     RelevanceGrade,
@@ -14,9 +13,6 @@ from productrecs.features.search.relevance.relevance_measure import (
     measure_relevance,
 )
 from tests.support.searchable_store import Item, make_store
-
-if TYPE_CHECKING:
-    from productrecs.features.search.product_search import Collapse, SearchableStore
 
 NOW: Final = 1_772_366_400_000
 VARIANTS: Final = [

@@ -3,11 +3,10 @@
 The shop sells lamps and tents, and its search index is that of the service.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log2
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +14,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.core.timestamps import iso
 from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
 from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
@@ -48,6 +48,7 @@ from productrecs.features.search.relevance.repository import (
     ConfigurationChange,
     QuerySetEntry,
     RelevanceRepository,
+    StoredMeasure,
 )
 from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rule_set import SearchRuleSet
@@ -63,17 +64,10 @@ from productrecs.settings import Settings
 from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
 from tests.support.migrated import bring
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from productrecs.features.search.product_search import SearchableStore
-    from productrecs.features.search.relevance.repository import StoredMeasure
-    from productrecs.tenancy.accounts.store import Store
 
 NOON = 1_772_366_400_000  # 2026-03-01T12:00Z
 TODAY = iso(NOON)[:10]

@@ -1,17 +1,13 @@
 """Engine routes: init, sync and train queue durable jobs once, and report status."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from productrecs.tenancy.accounts.store_management import delete_store, find_store
 from productrecs.worker.store_jobs import build_store_job_worker
-
-if TYPE_CHECKING:
-    from tests.http.routes.integration.conftest import System
+from tests.http.routes.integration.conftest import System
 
 ENGINES = {"buy", "browse", "complementary", "trending"}
 

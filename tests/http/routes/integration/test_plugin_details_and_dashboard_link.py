@@ -1,17 +1,12 @@
 """Connect: idempotent, and the first platform stays."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.timestamps import parse_timestamp
-
-if TYPE_CHECKING:
-    from tests.http.routes.integration.conftest import System
+from tests.http.routes.integration.conftest import System
 
 
 @pytest.mark.parametrize("body", [..., {}, None, {"platform": None}])

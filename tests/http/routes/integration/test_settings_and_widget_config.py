@@ -1,17 +1,12 @@
 """Recommendation settings: changed one by one, and replies follow."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from tests.http.routes.integration.conftest import System
 from tests.support.service import eventually, kept_once
-
-if TYPE_CHECKING:
-    from tests.http.routes.integration.conftest import System
 
 PATH = "recommender-settings"
 

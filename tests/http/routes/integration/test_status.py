@@ -1,18 +1,12 @@
 """Store status: correct, with null for what has not happened."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
-
-if TYPE_CHECKING:
-    from tests.http.routes.integration.conftest import System
+from tests.http.routes.integration.conftest import System
 
 pytestmark = pytest.mark.parametrize(
     "process",

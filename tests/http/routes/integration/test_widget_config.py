@@ -1,16 +1,12 @@
 """Widget settings routes: merged, separate by type and store, with defaults."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from productrecs.features.widgets.widget_config import MAX_CSS
-
-if TYPE_CHECKING:
-    from tests.http.routes.integration.conftest import Process, System
+from tests.http.routes.integration.conftest import Process, System
 
 PATH = "widget-config"
 UNSET: dict[str, Any] = {"settings": {}, "custom_css": None, "scoped": None}

@@ -1,7 +1,5 @@
 """MCP route: a process without guide requests stays small."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """HTML responses: caching and security headers."""
 
-from __future__ import annotations
-
 import pytest
 from starlette.requests import Request
 

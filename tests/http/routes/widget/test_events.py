@@ -1,9 +1,8 @@
 """Fast event parser: always the same result as the reference."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import find, given, settings
@@ -15,9 +14,6 @@ from productrecs.schemas.events import parse_events_with_indexes
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
 from tests.http.hostile import MISSHAPEN, UNREADABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMMON: dict[str, dict[str, Any]] = {
     "a view": {"event": "detail-page-view", "item_id": "a", "session_id": "s_1"},

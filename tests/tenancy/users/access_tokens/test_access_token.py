@@ -1,12 +1,9 @@
 """Access tokens: shown once, stored as a hash, of one store, and revocable."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from productrecs.core.ids import StoreId
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.access_tokens.access_token import (
     MAX_TOKENS,
     AccessTokenError,
@@ -19,9 +16,6 @@ from productrecs.tenancy.users.access_tokens.repository import (
 )
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.migrated import ON_SQLITE
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
 
 ONE, OTHER = StoreId("st_one"), StoreId("st_other")
 NOW = 1_800_000_000_000

@@ -1,19 +1,18 @@
 """Logins of several stores, on both databases: their rows change together."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.core.clock import system_ms
+from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_or_create_owner,
     find_store,
     register_store,
 )
+from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import (
     active_sessions,
     begin_session,
@@ -31,10 +30,6 @@ from productrecs.tenancy.users.second_factors.repository import (
     SecondFactor,
     SecondFactorRepository,
 )
-
-if TYPE_CHECKING:
-    from productrecs.storage.sql.database import Database
-    from productrecs.tenancy.users.dashboard_user import DashboardUser
 
 PASSWORD = "correct horse battery"
 
