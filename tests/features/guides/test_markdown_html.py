@@ -14,7 +14,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     PICTURES,
     GuideTexts,
     guide_source,
-    read_picture,
+    read_guide_picture,
 )
 from productrecs.features.guides.markdown_html import (
     PLACEHOLDERS,
@@ -145,7 +145,7 @@ USES = [found for guide in GUIDES for found in SHOWN.findall(guide_source(guide)
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_has_its_declared_size_and_is_small(name: str) -> None:
-    data = read_picture(name)
+    data = read_guide_picture(name)
 
     assert Image.open(io.BytesIO(data)).size == PICTURES[name]
     assert len(data) < 50_000

@@ -9,7 +9,7 @@ from PIL import Image
 from productrecs.core.clock import DAY_MS
 from productrecs.features.looks.look import Hotspot, LookContent, LookError
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.looks.repository import read_picture
+from productrecs.features.looks.repository import read_look_picture
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
     NotAPictureError,
@@ -71,8 +71,8 @@ def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
     assert looks.get(look.look_id) == look
     reader = database.raw_reader()
     try:
-        assert read_picture(reader, store.store_id, kept.picture_id) == kept.content
-        assert read_picture(reader, store.store_id, "0" * 32) is None
+        assert read_look_picture(reader, store.store_id, kept.picture_id) == kept.content
+        assert read_look_picture(reader, store.store_id, "0" * 32) is None
     finally:
         reader.close()
 

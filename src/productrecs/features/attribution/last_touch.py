@@ -179,13 +179,13 @@ def _fill_missing_touchpoints(
 
 
 def _select_outcomes(
-    outcomes: OutcomesToAttribute, rows: npt.NDArray[np.intp]
+    outcomes: OutcomesToAttribute, indexes: npt.NDArray[np.intp]
 ) -> OutcomesToAttribute:
     return OutcomesToAttribute(
-        outcomes.pairs[rows],
-        outcomes.seqs[rows],
-        outcomes.times[rows],
-        outcomes.has_shopper[rows],
+        outcomes.pairs[indexes],
+        outcomes.seqs[indexes],
+        outcomes.times[indexes],
+        outcomes.has_shopper[indexes],
     )
 
 

@@ -130,18 +130,18 @@ def _first_exposure_times(visits: Iterable[Row], subject: str | None) -> dict[st
 
 
 def update_traffic_with_result(
-    before: ExperimentTraffic, result: Mapping[str, Any] | None
+    traffic_before: ExperimentTraffic, result: Mapping[str, Any] | None
 ) -> ExperimentTraffic:
-    """Return the traffic that a running test has; `before` where it knows too little.
+    """Return a running test's traffic; `traffic_before` where the test knows too little.
 
     The test's visitors a day count from its first full day on, its variance once each arm
     has enough conversions.
     """
     if result is None or result["days"] < 1:
-        return before
+        return traffic_before
     visitors = sum(arm["visitors"] for arm in result["arms"])
     traffic = replace(
-        before, visitors_per_day=visitors / result["days"], is_whole_store=False
+        traffic_before, visitors_per_day=visitors / result["days"], is_whole_store=False
     )
     metrics = [of_arm.get(result["goal"], {}) for of_arm in result["metrics"].values()]
     if not metrics or any(

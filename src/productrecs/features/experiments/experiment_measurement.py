@@ -311,12 +311,12 @@ def measure_and_store_test(
 
 
 def _with_last_shares_if_unknown(
-    test: ExperimentDesign, before: Sequence[StoredExperimentResult]
+    test: ExperimentDesign, earlier_results: Sequence[StoredExperimentResult]
 ) -> ExperimentDesign:
     """Return an ended holdout test with the shares of its last result."""
-    if any(test.shares.values()) or not before:
+    if any(test.shares.values()) or not earlier_results:
         return test
-    arms = before[0].result["arms"]
+    arms = earlier_results[0].result["arms"]
     return test._replace(shares={arm["name"]: arm["share"] or 0 for arm in arms})
 
 

@@ -67,14 +67,14 @@ class MeanDifference:
 
 
 def cuped_mean_difference(
-    is_in_variant: Bools, values: Floats, before: Floats, alpha: float = ALPHA
+    is_in_variant: Bools, values: Floats, covariates: Floats, alpha: float = ALPHA
 ) -> MeanDifference:
     """Return the difference of means with its interval (at least two visitors per arm).
 
-    Visitors with `is_in_variant` are of the arm, the others of the control. `before` has
-    each visitor's covariates: what they did before their assignment.
+    Visitors with `is_in_variant` are of the arm, the others of the control. `covariates`
+    are what each visitor did before their assignment.
     """
-    adjusted = cuped_values(values, before)
+    adjusted = cuped_values(values, covariates)
     variant_values, control_values = adjusted[is_in_variant], adjusted[~is_in_variant]
     variance = float(
         variant_values.var(ddof=1) / len(variant_values)
@@ -89,12 +89,12 @@ def cuped_mean_difference(
     )
 
 
-def cuped_values(values: Floats, before: Floats) -> Floats:
+def cuped_values(values: Floats, covariates: Floats) -> Floats:
     """Return values minus each visitor's expected value (CUPED).
 
     The mean does not change. A constant covariate has no effect.
     """
-    centred = before - before.mean(axis=0)
+    centred = covariates - covariates.mean(axis=0)
     varying = centred[:, centred.std(axis=0) > 0]
     if not varying.shape[1]:
         return values

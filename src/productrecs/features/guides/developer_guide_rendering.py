@@ -178,6 +178,6 @@ PICTURES: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
 """Width and height of each picture in pixels, by file name."""
 
 
-def read_picture(name: str) -> bytes:
+def read_guide_picture(name: str) -> bytes:
     """Return the file of one of `PICTURES`."""
     return (resources.files(__package__) / "pictures" / name).read_bytes()

@@ -86,9 +86,9 @@ class GuideSearch:
         best = sorted((pair for pair in scored if pair[0] > 0), reverse=True)[:limit]
         return [self._sections[-at] for _, at in best]
 
-    def _bm25_score(self, term_weights: Mapping[str, float], at: int) -> float:
-        words, total = self._words[at], len(self._sections)
-        damping = _K * (1 - _B + _B * self._lengths[at] / self._mean)
+    def _bm25_score(self, term_weights: Mapping[str, float], section_index: int) -> float:
+        words, total = self._words[section_index], len(self._sections)
+        damping = _K * (1 - _B + _B * self._lengths[section_index] / self._mean)
         score = 0.0
         for word in term_weights.keys() & words.keys():
             count = self._section_counts[word]

@@ -98,11 +98,15 @@ class CatalogDiff:
         kind: CatalogChangeKind,
         item_id: str,
         title: object,
-        values: Mapping[str, object] | None = None,
+        extra_fields: Mapping[str, object] | None = None,
     ) -> None:
         ids = self._ids[kind]
         if hash(item_id) not in ids and len(ids) < MAX_EXAMPLES:
-            example = {"id": item_id, "title": str(title or "")[:120], **(values or {})}
+            example = {
+                "id": item_id,
+                "title": str(title or "")[:120],
+                **(extra_fields or {}),
+            }
             self._examples[kind].append(example)
         ids.add(hash(item_id))
 

@@ -158,10 +158,10 @@ def read_items(
         if isinstance(product, RejectedRow):
             yield ReadItem(product.row, RejectedItem(product.message))
         else:
-            yield _to_read_item(product, provided)
+            yield _feed_product_to_read_item(product, provided)
 
 
-def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
+def _feed_product_to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
     item: ItemPatch | RejectedItem
     if product.item_id is None:
         item = RejectedItem(

@@ -35,7 +35,7 @@ class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
     is_repeated: bool
 
 
-def _to_read_item(staged_item: _StagedItem) -> ReadItem:
+def _staged_to_read_item(staged_item: _StagedItem) -> ReadItem:
     return ReadItem(
         staged_item.row,
         ItemPatch(staged_item.item_id, unpack_fields_in_place(staged_item.fields)),
@@ -126,7 +126,7 @@ class ItemStaging:
         while remaining:
             chunk = msgspec.json.decode(self._file.readline(), type=list[_StagedItem])
             remaining -= len(chunk)
-            yield [_to_read_item(item) for item in chunk]
+            yield [_staged_to_read_item(item) for item in chunk]
 
     def _count_and_write_chunk(self, chunk: Sequence[ReadItem]) -> None:
         with self._services.database.reading() as connection:

@@ -162,14 +162,14 @@ class SanitizedPicture:
     height: int
 
 
-def sanitize_picture(data: bytes, decoder: SandboxedDecoder) -> SanitizedPicture:
+def sanitize_picture(picture_bytes: bytes, decoder: SandboxedDecoder) -> SanitizedPicture:
     """Return the re-encoded picture that is stored for a merchant's file.
 
     Raises:
         NotAPictureError: when it is not a valid JPEG, PNG, WebP, AVIF or GIF.
         PictureTooLargeError: when it has too many pixels.
     """
-    content, width, height = decoder.reencode_as_jpeg(data)
+    content, width, height = decoder.reencode_as_jpeg(picture_bytes)
     return SanitizedPicture(
         hashlib.sha256(content).hexdigest()[:32], content, width, height
     )

@@ -67,21 +67,21 @@ class LookEditor:
         return added
 
     def store_picture_and_delete_unused(
-        self, data: bytes, decoder: SandboxedDecoder
+        self, picture_bytes: bytes, decoder: SandboxedDecoder
     ) -> SanitizedPicture:
         """Store a merchant's picture for a look; unused pictures are deleted after a day.
 
         `LookContent.picture_id` refers to it.
 
         Raises:
-            NotAPictureError: when `data` is not a readable picture.
+            NotAPictureError: when `picture_bytes` is not a readable picture.
             PictureTooLargeError: when it has too many bytes or pixels.
             StoreDeletedError: when the store was deleted.
         """
-        if len(data) > MAX_BYTES:
+        if len(picture_bytes) > MAX_BYTES:
             message = f"a picture may have at most {MAX_BYTES >> 20} MiB"
             raise PictureTooLargeError(message)
-        picture, now_ms = sanitize_picture(data, decoder), self._clock()
+        picture, now_ms = sanitize_picture(picture_bytes, decoder), self._clock()
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             repository.lock_and_next_id()

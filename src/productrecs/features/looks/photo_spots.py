@@ -161,7 +161,7 @@ def _shows_same_object(spot: PhotoSpot, other: PhotoSpot) -> bool:
 
 
 def find_spots_in_picture(
-    data: bytes, photo_search: PhotoSearch, catalog: CatalogView, visible: Bools
+    picture_bytes: bytes, photo_search: PhotoSearch, catalog: CatalogView, visible: Bools
 ) -> list[PhotoSpot]:
     """Return up to eight regions of a picture with similar products, most certain first.
 
@@ -171,5 +171,5 @@ def find_spots_in_picture(
         NotAPictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
-    matches = photo_search.similar_items_by_region(data, MAX_PRODUCTS, visible)
+    matches = photo_search.similar_items_by_region(picture_bytes, MAX_PRODUCTS, visible)
     return choose_photo_spots(matches.confidence, catalog, matches.regions)

@@ -36,7 +36,7 @@ def read_published_looks(reader: RawReader, store_id: StoreId) -> list[Look]:
     return [_to_look(row) for row in reader.all(_PUBLISHED_SQL, (store_id,))]
 
 
-def read_picture(
+def read_look_picture(
     reader: RawReader | RawConnection, store_id: StoreId, picture_id: str
 ) -> bytes | None:
     """Return the JPEG of a stored picture of a store's looks."""
@@ -130,7 +130,7 @@ class LookRepository(StoreScopedRepository):
     def picture(self, picture_id: str) -> bytes | None:
         """Return the JPEG of a stored picture."""
         reader = self._raw
-        return read_picture(reader, self._store_id, picture_id)
+        return read_look_picture(reader, self._store_id, picture_id)
 
     def store_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
         """Store a picture; equal content is stored once, with its time renewed."""

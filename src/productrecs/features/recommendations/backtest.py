@@ -300,19 +300,19 @@ def _evaluation_cases(
 
 
 def _group_cases(
-    task: BacktestTask, group: int, items: list[int]
+    task: BacktestTask, group: int, group_items: list[int]
 ) -> Iterator[EvaluationCase]:
     if task is BacktestTask.VISIT:
-        for step in range(1, len(items)):
+        for step in range(1, len(group_items)):
             yield EvaluationCase(
-                group, tuple(items[:step]), frozenset(items[step : step + 1])
+                group, tuple(group_items[:step]), frozenset(group_items[step : step + 1])
             )
     elif task is BacktestTask.ORDER:
-        for item in items:
-            yield EvaluationCase(group, (item,), frozenset(items) - {item})
-    elif len(items) > 2:  # noqa: PLR2004 - two items remain as input
-        hidden = items[group * _HIDDEN_STEP % len(items)]
-        context = tuple(item for item in items if item != hidden)
+        for item in group_items:
+            yield EvaluationCase(group, (item,), frozenset(group_items) - {item})
+    elif len(group_items) > 2:  # noqa: PLR2004 - two items remain as input
+        hidden = group_items[group * _HIDDEN_STEP % len(group_items)]
+        context = tuple(item for item in group_items if item != hidden)
         yield EvaluationCase(group, context, frozenset((hidden,)))
 
 
@@ -397,9 +397,9 @@ class _BacktestedEngines:
         """Return the fused list, filled up with trending products."""
         return [pick.item for pick in self.fused_picks(items)]
 
-    def fused_picks(self, items: tuple[int, ...]) -> list[Pick]:
+    def fused_picks(self, context_items: tuple[int, ...]) -> list[Pick]:
         """Return the fused list with its scores; each filled place has nine tenths."""
-        recipe, context = self._recipe, self._context(items)
+        recipe, context = self._recipe, self._context(context_items)
         candidates = {name: self._candidates(name, context) for name in EVALUATED}
         weights = recipe.blend[self._page_type]
         if len(candidates[EngineName.COMPLEMENTARY].items):

@@ -152,7 +152,7 @@ def propose_bundles(
         ):
             return False
         return not any(
-            alternatives.include(item, other)
+            alternatives.are_interchangeable(item, other)
             for item in members
             for other in members
             if item < other
@@ -310,7 +310,7 @@ class _InterchangeableProducts:
         self._store = store
         self._titles: dict[int, str] = {}
 
-    def include(self, item: int, other: int) -> bool:
+    def are_interchangeable(self, item: int, other: int) -> bool:
         """Return whether people choose between two products rather than buy both."""
         catalog = self._store.catalog
         if catalog.variants[item] and catalog.variants[item] == catalog.variants[other]:

@@ -350,8 +350,8 @@ def place_pins(
     return result
 
 
-def _falling_score_of_pin(result: Sequence[Pick], others: Sequence[Pick]) -> float:
+def _falling_score_of_pin(listed: Sequence[Pick], others: Sequence[Pick]) -> float:
     """Return the score of the next pick, which keeps the list in falling order."""
     if others:
         return others[0].score
-    return result[-1].score * 0.9 if result else BACKFILL_SCORE
+    return listed[-1].score * 0.9 if listed else BACKFILL_SCORE

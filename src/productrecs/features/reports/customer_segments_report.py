@@ -281,8 +281,8 @@ def stores_due_for_segments(
     ]
 
 
-def _are_segments_due(row: InsightCoverage | None, zone: tzinfo, now_ms: int) -> bool:
-    if row is None or row.computed_at is None:
+def _are_segments_due(coverage: InsightCoverage | None, zone: tzinfo, now_ms: int) -> bool:
+    if coverage is None or coverage.computed_at is None:
         return True
-    has_grown = row.seq >= max(1, _GROWN * row.applied_seq)
-    return has_grown or is_nightly_run_due(zone, row.computed_at, now_ms)
+    has_grown = coverage.seq >= max(1, _GROWN * coverage.applied_seq)
+    return has_grown or is_nightly_run_due(zone, coverage.computed_at, now_ms)

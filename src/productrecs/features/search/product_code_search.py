@@ -36,9 +36,9 @@ def items_with_codes(
 
 
 def narrow_to_code_matches(
-    index: ServedIndex, text: str, visible: Mask, hits: IndexHits
+    index: ServedIndex, query_text: str, visible: Mask, hits: IndexHits
 ) -> IndexHits:
-    """Return the products with the code `text` alone; all hits if it may be more than it.
+    """Return the products with the code `query_text` alone; all hits if it may be more.
 
     Words without a digit, and codes in the title of other products, are more: `iPhone 13`
     may be an id, and a battery is "for DCD771C2". So are short codes and numbers that other
@@ -47,7 +47,7 @@ def narrow_to_code_matches(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    key = exact_key(text)
+    key = exact_key(query_text)
     if not hits.exact or not any(map(str.isdigit, key)):
         return hits
     if not is_gtin_length(key):
@@ -55,7 +55,7 @@ def narrow_to_code_matches(
         if is_common and hits.with_every_word > hits.exact:
             return hits
         exact_items = set(hits.items[: hits.exact])
-        titled = index.items_with_phrase_in_title(frozenset({text})).tolist()
+        titled = index.items_with_phrase_in_title(frozenset({query_text})).tolist()
         if any(
             item < len(visible) and visible[item] and item not in exact_items
             for item in titled

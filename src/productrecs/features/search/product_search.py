@@ -545,11 +545,11 @@ class CatalogSearchPage:
 def search_catalog(
     catalog: CatalogView,
     index: ServedIndex,
-    text: str,
+    query_text: str,
     subset: Mask,
     page: slice,
 ) -> CatalogSearchPage:
-    """Return one page of the products in `subset` that match `text`, best first.
+    """Return one page of the products in `subset` that match `query_text`, best first.
 
     A product with exactly this id comes first, even before it is indexed, then those whose
     title begins with the text. The rest has the search index's order over ids, SKUs and
@@ -559,7 +559,7 @@ def search_catalog(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    query = truncate_query(text).strip()
+    query = truncate_query(query_text).strip()
     if not query:
         all_numbers = _newest_first(catalog, subset)
         return CatalogSearchPage(all_numbers[page].tolist(), len(all_numbers), is_cut=False)

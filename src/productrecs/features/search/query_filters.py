@@ -134,20 +134,20 @@ class QueryFilterContext:
 
 
 def possible_readings(
-    context: QueryFilterContext, text: str, words: Sequence[str]
+    context: QueryFilterContext, query_text: str, words: Sequence[str]
 ) -> list[QueryReading]:
     """Return the ways to read a query, the one with most filters first; often only one.
 
     The last has no filters, except if the query is one value alone: then its words come
     first, and the filter is for a catalog whose texts do not have them. `words` are those
-    of `text`.
+    of `query_text`.
 
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    plain = QueryReading(text, (), context.visible, None, needs_every_word=False)
-    filters = _filters_with_results(context, text, words)
-    if not filters or context.index.has_code(text):
+    plain = QueryReading(query_text, (), context.visible, None, needs_every_word=False)
+    filters = _filters_with_results(context, query_text, words)
+    if not filters or context.index.has_code(query_text):
         return [plain]
     filters.sort(
         key=lambda found_filter: (
@@ -156,7 +156,7 @@ def possible_readings(
         )
     )
     readings = [
-        _reading_with_filters(context, text, filters[:count])
+        _reading_with_filters(context, query_text, filters[:count])
         for count in range(len(filters), 0, -1)
     ]
     if len(filters) == 1 and not filters[0].is_clear and not readings[0].text:
@@ -165,7 +165,7 @@ def possible_readings(
 
 
 def _reading_with_filters(
-    context: QueryFilterContext, text: str, filters: Sequence[_FoundFilter]
+    context: QueryFilterContext, query_text: str, filters: Sequence[_FoundFilter]
 ) -> QueryReading:
     prices_and_sizes = [
         found_filter
@@ -174,9 +174,9 @@ def _reading_with_filters(
     ]
     visible = _apply_filter_masks(context.visible, prices_and_sizes)
     as_words = QueryWithAttributesAsWords(
-        _remove_filter_words(text, prices_and_sizes), visible
+        _remove_filter_words(query_text, prices_and_sizes), visible
     )
-    remaining = _remove_filter_words(text, filters)
+    remaining = _remove_filter_words(query_text, filters)
     if context.index.language.are_stop_words(query_words(remaining)):
         remaining = ""
     return QueryReading(
@@ -197,35 +197,35 @@ def _apply_filter_masks(visible: Mask, filters: Sequence[_FoundFilter]) -> Mask:
     return visible
 
 
-def _remove_filter_words(text: str, filters: Sequence[_FoundFilter]) -> str:
+def _remove_filter_words(query_text: str, filters: Sequence[_FoundFilter]) -> str:
     """Return a query without some filters; its last word is complete if that goes."""
-    end = len(text)
+    end = len(query_text)
     parts = []
     for span in sorted((found_filter.span for found_filter in filters), reverse=True):
-        parts.append(text[span.end : end])
+        parts.append(query_text[span.end : end])
         end = span.start
     is_typing = not filters or parts[0].strip()
-    parts.append(text[:end])
+    parts.append(query_text[:end])
     remaining = " ".join(" ".join(reversed(parts)).split()).strip(",;& ")
-    return remaining if is_typing and not text.endswith(" ") else f"{remaining} "
+    return remaining if is_typing and not query_text.endswith(" ") else f"{remaining} "
 
 
 def _filters_with_results(
-    context: QueryFilterContext, text: str, words: Sequence[str]
+    context: QueryFilterContext, query_text: str, words: Sequence[str]
 ) -> list[_FoundFilter]:
     """Return the filters of a query that leave results, each with its place."""
     filters: list[_FoundFilter] = []
-    if FilterField.PRICE in context.fields and may_name_price(text, words):
-        filters += _price_filters(context, text)
+    if FilterField.PRICE in context.fields and may_name_price(query_text, words):
+        filters += _price_filters(context, query_text)
     if FilterField.ON_SALE in context.fields and may_ask_for_sale(words):
-        filters += _sale_filters(context, text, filters)
+        filters += _sale_filters(context, query_text, filters)
     attributes = context.catalog.attributes
     if attributes.has_fields:
         if FilterField.SIZE in context.fields and may_name_size(words):
-            filters += _size_filters(context, text, filters)
+            filters += _size_filters(context, query_text, filters)
         known = first_attribute_words(context.index.language.code)
         if not known.isdisjoint(words) or attributes.may_begin_with(words):
-            filters += _brand_color_material_filters(context, text, filters)
+            filters += _brand_color_material_filters(context, query_text, filters)
     # Two colours may be alternatives or both meant: they stay words.
     fields = [found_filter.filter.field for found_filter in filters]
     return [
@@ -236,15 +236,17 @@ def _filters_with_results(
     ]
 
 
-def _price_filters(context: QueryFilterContext, text: str) -> Iterator[_FoundFilter]:
-    for phrase in price_phrases_in(text, context.currency, context.index.language.code):
+def _price_filters(context: QueryFilterContext, query_text: str) -> Iterator[_FoundFilter]:
+    for phrase in price_phrases_in(
+        query_text, context.currency, context.index.language.code
+    ):
         low = -np.inf if phrase.low is None else phrase.low
         high = np.inf if phrase.high is None else phrase.high
         mask = _fit_mask_length(
             price_mask(context.catalog, (PriceRange(low, high),)), context
         )
         if (mask & context.visible).any():
-            typed = text[phrase.span.start : phrase.span.end]
+            typed = query_text[phrase.span.start : phrase.span.end]
             price = QueryWordFilter(
                 FilterField.PRICE, typed, low=phrase.low, high=phrase.high
             )
@@ -252,11 +254,11 @@ def _price_filters(context: QueryFilterContext, text: str) -> Iterator[_FoundFil
 
 
 def _sale_filters(
-    context: QueryFilterContext, text: str, earlier: Sequence[_FoundFilter]
+    context: QueryFilterContext, query_text: str, earlier_filters: Sequence[_FoundFilter]
 ) -> list[_FoundFilter]:
     """Return the filter of words such as "on sale"; none where titles have the words."""
-    taken = [found_filter.span for found_filter in earlier]
-    for phrase, span in sale_phrases_in(text, context.index.language.code):
+    taken = [found_filter.span for found_filter in earlier_filters]
+    for phrase, span in sale_phrases_in(query_text, context.index.language.code):
         if any(span.overlaps(other) for other in taken):
             continue
         if len(context.index.items_with_phrase_in_title(frozenset({phrase}))):
@@ -264,7 +266,7 @@ def _sale_filters(
         mask = _fit_mask_length(context.catalog.is_on_sale(), context)
         if not (mask & context.visible).any():
             return []
-        typed = text[span.start : span.end]
+        typed = query_text[span.start : span.end]
         on_sale = QueryWordFilter(FilterField.ON_SALE, typed, "true")
         return [_FoundFilter(on_sale, span, mask, is_clear=True)]
     return []
@@ -277,14 +279,14 @@ def _fit_mask_length(mask: Mask, context: QueryFilterContext) -> Mask:
 
 
 def _size_filters(
-    context: QueryFilterContext, text: str, earlier: Sequence[_FoundFilter]
+    context: QueryFilterContext, query_text: str, earlier_filters: Sequence[_FoundFilter]
 ) -> list[_FoundFilter]:
-    """Return the sizes of a query, except in the words of `earlier` filters."""
-    taken = [found_filter.span for found_filter in earlier]
-    words = query_words(text)
+    """Return the sizes of a query, except in the words of `earlier_filters`."""
+    taken = [found_filter.span for found_filter in earlier_filters]
+    words = query_words(query_text)
     filters: list[_FoundFilter] = []
     last_system: str | None = None  # of the last filter
-    for size_phrase in size_phrases_in(text):
+    for size_phrase in size_phrases_in(query_text):
         span = size_phrase.span
         if any(span.overlaps(other) for other in taken):
             continue
@@ -301,7 +303,7 @@ def _size_filters(
             waist = filters.pop()
             span = TextSpan(waist.span.start, span.end)
             named = named._replace(mask=named.mask & waist.mask)
-        filters.append(named.named(text[span.start : span.end], span))
+        filters.append(named.named(query_text[span.start : span.end], span))
         last_system = size_phrase.system
     return filters
 
@@ -500,16 +502,16 @@ class _QueryWord(NamedTuple):
 
 
 def _brand_color_material_filters(
-    context: QueryFilterContext, text: str, earlier: Sequence[_FoundFilter]
+    context: QueryFilterContext, query_text: str, earlier_filters: Sequence[_FoundFilter]
 ) -> Iterator[_FoundFilter]:
     """Yield the brands, colours and materials of a query; long names before short ones.
 
-    Words of `earlier` filters are skipped.
+    Words of `earlier_filters` are skipped.
     """
-    taken = [found_filter.span for found_filter in earlier]
+    taken = [found_filter.span for found_filter in earlier_filters]
     pieces = [
         _QueryWord(fold_text(match.group()).strip(), TextSpan(*match.span()))
-        for match in _PIECE.finditer(text)
+        for match in _PIECE.finditer(query_text)
     ]
     meanings = attribute_meanings_by_word(context.index.language.code)
     for size in range(min(_MAX_WORDS, len(pieces)), 0, -1):
@@ -531,7 +533,7 @@ def _brand_color_material_filters(
             if before and before[0] == pieces[first - 1]:
                 span = TextSpan(before[0].span.start, span.end)
             taken.append(span)
-            yield named.named(text[span.start : span.end], span)
+            yield named.named(query_text[span.start : span.end], span)
 
 
 def _largest_filter_of_phrase(

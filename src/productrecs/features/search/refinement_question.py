@@ -215,12 +215,12 @@ def _count_items_with_answer(catalog: CatalogView, key: _Key, items: Items) -> i
     return int(mask[known].sum())
 
 
-def _size_sort_key(value: str) -> tuple[int, float, str]:
+def _size_sort_key(size: str) -> tuple[int, float, str]:
     """Return the place of a size: words such as S and XL, then numbers, then others."""
-    word = size_code_in_title(value)
+    word = size_code_in_title(size)
     if word:
-        return (0, word, value)
+        return (0, word, size)
     try:
-        return (1, float(value.replace(",", ".")), value)
+        return (1, float(size.replace(",", ".")), size)
     except ValueError:
-        return (2, 0.0, value)
+        return (2, 0.0, size)

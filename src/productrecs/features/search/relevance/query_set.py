@@ -130,14 +130,14 @@ def _sample_queries(
 
 
 def add_query_by_hand(
-    database: Database, store: Store, text: str, now_ms: int
+    database: Database, store: Store, query_text: str, now_ms: int
 ) -> QuerySetEntry:
     """Add a query by hand; return it. A removed one comes back.
 
     Raises:
         QuerySetError: when it has no words, or above the limit.
     """
-    query = " ".join(truncate_query(text).split())
+    query = " ".join(truncate_query(query_text).split())
     intent = intent_of(store, query)
     if not intent:
         message = "type the words that a shopper would search for"
@@ -163,21 +163,21 @@ def add_query_by_hand(
 
 
 def find_query(
-    store: Store, queries: Iterable[QuerySetEntry], text: str
+    store: Store, queries: Iterable[QuerySetEntry], query_text: str
 ) -> QuerySetEntry | None:
     """Return the query of the set with this text or another form of it."""
     present = [query for query in queries if query.origin != REMOVED]
-    intent = intent_of(store, text)
-    by_text = (query for query in present if query.text == text)
+    intent = intent_of(store, query_text)
+    by_text = (query for query in present if query.text == query_text)
     by_intent = (query for query in present if query.intent == intent)
     return next(by_text, None) or next(by_intent, None)
 
 
-def remove_query(database: Database, store: Store, text: str, now_ms: int) -> bool:
+def remove_query(database: Database, store: Store, query_text: str, now_ms: int) -> bool:
     """Remove a query from the set for good; return whether it was there."""
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
-        known = find_query(store, repository.queries(), text)
+        known = find_query(store, repository.queries(), query_text)
         if known is None:
             return False
         if known.origin == HAND:
@@ -190,19 +190,19 @@ def remove_query(database: Database, store: Store, text: str, now_ms: int) -> bo
 def store_or_delete_hand_judgement(
     database: Database,
     store: Store,
-    text: str,
+    query_text: str,
     item: int,
     grade: RelevanceGrade | None,
     now_ms: int,
 ) -> None:
-    """Store the grade of an item for the query `text`; None deletes it.
+    """Store the grade of an item for the query `query_text`; None deletes it.
 
     Raises:
         QuerySetError: when the query is not in the set.
     """
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
-        known = find_query(store, repository.queries(), text)
+        known = find_query(store, repository.queries(), query_text)
         if known is None:
             message = "this query is not in the set; add it first"
             raise QuerySetError(message)

@@ -10,7 +10,10 @@ from fastapi import Path, Request, Response
 from starlette.exceptions import HTTPException
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.features.guides.developer_guide_rendering import PICTURES, read_picture
+from productrecs.features.guides.developer_guide_rendering import (
+    PICTURES,
+    read_guide_picture,
+)
 from productrecs.http.openapi_document import openapi_document
 from productrecs.http.openapi_responses import error_responses, success_response
 from productrecs.http.pipeline.etag_responses import content_digest
@@ -57,7 +60,7 @@ ASSETS: Final[Mapping[str, _Asset]] = MappingProxyType(
         "reference.js": _Asset(_SCRIPT),
         "swagger-ui.css": _Asset(_STYLE, _read_swagger),
         "swagger-ui-bundle.js": _Asset(_SCRIPT, _read_swagger),
-        **{name: _Asset("image/webp", read_picture) for name in PICTURES},
+        **{name: _Asset("image/webp", read_guide_picture) for name in PICTURES},
     }
 )
 _PAGE: Final = """<link rel="stylesheet" href="{style}">

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import Path, Request, Response
 
 from productrecs.features.looks.look import UnknownPictureError
-from productrecs.features.looks.repository import read_picture
+from productrecs.features.looks.repository import read_look_picture
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
@@ -63,7 +63,7 @@ async def look_picture(
     if store is not None:
         store_id = store.store_id
         content = await context.read(
-            lambda reader: read_picture(reader, store_id, picture_id)
+            lambda reader: read_look_picture(reader, store_id, picture_id)
         )
         headers = _HEADERS | {"etag": tag}
         if content is not None and matches_etag(request.headers.get("if-none-match"), tag):
