@@ -105,21 +105,25 @@ class EventRepository(StoreScopedRepository):
         """Return each session's customer, if known."""
         return self._raw.values_by_key(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
 
-    def confirmed_customers_of(self, names: Iterable[str]) -> dict[str, str]:
+    def confirmed_customers_of(self, former_ids: Iterable[str]) -> dict[str, str]:
         """Return the customers whose former ids these are, as the shop's server said."""
         links = shopper_links.c
         query = sa.select(links.session, links.customer).where(
-            links.store_id == self._store_id, links.session.in_(set(names)), links.confirmed
+            links.store_id == self._store_id,
+            links.session.in_(set(former_ids)),
+            links.confirmed,
         )
         return {row[0]: row[1] for row in self._connection.execute(query)}
 
-    def other_customer_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
+    def other_customer_ids(
+        self, customer_ids: Iterable[str]
+    ) -> dict[str, list[LinkedCustomerId]]:
         """Return the customers' other ids, former and new, as the shop's server said."""
-        distinct_names = list(dict.fromkeys(names))
+        distinct_ids = list(dict.fromkeys(customer_ids))
         new_ids = {
-            former: new for former, new, _ in self._former_ids("session", distinct_names)
+            former: new for former, new, _ in self._former_ids("session", distinct_ids)
         }
-        customers = {name: new_ids.get(name, name) for name in distinct_names}
+        customers = {name: new_ids.get(name, name) for name in distinct_ids}
         by_customer: dict[str, list[LinkedCustomerId]] = {}
         for former, new, seq in self._former_ids("customer", [*set(customers.values())]):
             ids = by_customer.setdefault(new, [LinkedCustomerId(new, 0)])
@@ -241,10 +245,10 @@ class EventRepository(StoreScopedRepository):
         )
         return [row._asdict() for row in self._connection.execute(query)]
 
-    def typed_queries_of(self, names: Sequence[str]) -> set[str]:
+    def typed_queries_of(self, shopper_ids: Sequence[str]) -> set[str]:
         """Return the queries of a shopper as typed."""
         found: set[str] = set()
-        for some in chunks(names):
+        for some in chunks(shopper_ids):
             query = (
                 sa.select(events.c.term)
                 .where(
@@ -258,9 +262,9 @@ class EventRepository(StoreScopedRepository):
             found.update(self._connection.execute(query).scalars())
         return found
 
-    def delete_events_of(self, names: Sequence[str], limit: int) -> int:
+    def delete_events_of(self, shopper_ids: Sequence[str], limit: int) -> int:
         """Delete up to `limit` of a shopper's events, a bot's too; return how many."""
-        for some in chunks(names):
+        for some in chunks(shopper_ids):
             for table in (events, bot_events):
                 found = (
                     sa.select(table.c.seq)

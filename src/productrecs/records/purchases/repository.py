@@ -318,10 +318,10 @@ class PurchaseRepository(StoreScopedRepository):
         """Move the lines of sessions to customers; a link begins with these two."""
         self._raw.run(_LINK, (list(links), self._store_id))
 
-    def clear_customer_of_lines(self, names: Sequence[str], limit: int) -> int:
+    def clear_customer_of_lines(self, shopper_ids: Sequence[str], limit: int) -> int:
         """Clear the customer of up to `limit` of a shopper's lines; return how many."""
         lines = purchase_lines.c
-        for some in chunks(names):
+        for some in chunks(shopper_ids):
             found = (
                 sa.select(lines.line_seq)
                 .where(lines.store_id == self._store_id, lines.person.in_(some))

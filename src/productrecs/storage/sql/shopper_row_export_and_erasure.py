@@ -34,9 +34,9 @@ class ShopperTable:
         self._columns = columns or tuple(table.c)
         self._key = list(table.primary_key.columns)[-1]
 
-    def rows_of(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a shopper with these names, in the table's order."""
-        for some in chunks(names):
+    def rows_of(self, shopper_ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a shopper with these ids, in the table's order."""
+        for some in chunks(shopper_ids):
             query = (
                 sa.select(*self._columns)
                 .where(self._table.c.store_id == self._store_id, self._shopper.in_(some))
