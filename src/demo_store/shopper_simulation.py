@@ -260,7 +260,8 @@ class ShopperSimulation:
         self, buyer: Shopper, day: int, products: Sequence[DemoProduct]
     ) -> None:
         lines = tuple(
-            self._draw_basket_line(product) for product in _without_duplicates(products)
+            self._draw_basket_line(product)
+            for product in _without_duplicates_or_second_singles(products)
         )
         if not lines:
             return
@@ -302,7 +303,9 @@ class ShopperSimulation:
 
     def _record_checkout(self, visit: SimulatedVisit, lines: Sequence[BasketLine]) -> None:
         products = [line.product for line in lines]
-        added = _without_duplicates([*products, *visit.tempted])[len(products) :]
+        added = _without_duplicates_or_second_singles([*products, *visit.tempted])[
+            len(products) :
+        ]
         basket = (*lines, *(BasketLine(product, 1, product.price) for product in added))
         paid_ms = visit.now_ms + self._rng.randint(30_000, 240_000)
         customer = visit.shopper.customer
@@ -356,7 +359,9 @@ class ShopperSimulation:
         return self._rng.choice((1, 1, 2, 3) if shelf in USED_UP else (1, 1, 1, 1, 1, 2))
 
 
-def _without_duplicates(products: Sequence[DemoProduct]) -> list[DemoProduct]:
+def _without_duplicates_or_second_singles(
+    products: Sequence[DemoProduct],
+) -> list[DemoProduct]:
     """Return each product once, and one product per shelf of single purchases."""
     remaining: list[DemoProduct] = []
     for product in dict.fromkeys(products):

@@ -228,7 +228,9 @@ class _ApiProcess:
         context.metering.start()
         await context.write_client.start()
         self.dispatcher.open(context)
-        preloading = asyncio.create_task(self._archive_builds_and_preload_stores(context))
+        preloading = asyncio.create_task(
+            self._archive_builds_purge_copies_and_preload(context)
+        )
         watchers = asyncio.gather(
             self._publish_gauges_and_readiness(context),
             self.dispatcher.load_shedder.measure_lag_periodically(),
@@ -249,7 +251,9 @@ class _ApiProcess:
             context.reader.close()
             services.close()
 
-    async def _archive_builds_and_preload_stores(self, context: ProcessContext) -> None:
+    async def _archive_builds_purge_copies_and_preload(
+        self, context: ProcessContext
+    ) -> None:
         builds = context.services.widget_build_folder, context.services.objects
         await asyncio.to_thread(widget_scripts.archive_and_exchange_builds, *builds)
         await asyncio.to_thread(remove_copies_of_deleted_stores, context.services)
