@@ -128,7 +128,7 @@ class EligibleProducts(Protocol):
     def newest(self, limit: int) -> Ints:
         """Return the newest items."""
 
-    def narrowest_categories(self, anchors: Sequence[int]) -> list[str]:
+    def smallest_categories_of_anchors(self, anchors: Sequence[int]) -> list[str]:
         """Return some categories of the anchors, those with the fewest items first."""
 
     def categories_of(self, item: int) -> Sequence[str]:

@@ -216,12 +216,12 @@ class CategoryBestSellerEngine(Engine[None]):
         self, model: None, eligible: EligibleProducts, anchors: Sequence[int]
     ) -> Iterator[int]:
         """Yield the top items of the anchors' categories, the narrowest category first."""
-        for name in eligible.narrowest_categories(anchors):
+        for name in eligible.smallest_categories_of_anchors(anchors):
             yield from eligible.best_of_category(name)
 
     def explain(self, model: None, request: ListRequest) -> Explainer:
         """Return a function that names the category whose best seller an item is."""
-        names = request.eligible.narrowest_categories(request.backfill_anchors())
+        names = request.eligible.smallest_categories_of_anchors(request.backfill_anchors())
 
         def explain(item: int) -> EngineEvidence:
             categories = request.eligible.categories_of(item)

@@ -191,7 +191,9 @@ class ForecastRepository(StoreScopedRepository):
             _to_item_forecast(row) for row in self._connection.execute(query).mappings()
         ]
 
-    def stock_outs(self, item_id: str, since_ms: int) -> list[tuple[int, int | None]]:
+    def stock_out_periods_of_item(
+        self, item_id: str, since_ms: int
+    ) -> list[tuple[int, int | None]]:
         """Return when an item was sold out after `since_ms`; the end is None if it is."""
         item = items_of_store("item_id", store_id=self._store_id)
         query = (

@@ -135,7 +135,7 @@ class EligibleItems:
         newest = newest[newest < len(self.visible)]
         return newest[self.visible[newest]][:limit]
 
-    def narrowest_categories(self, anchors: Sequence[int]) -> list[str]:
+    def smallest_categories_of_anchors(self, anchors: Sequence[int]) -> list[str]:
         """Return up to six categories of the anchors, those with the fewest items first."""
         catalog = self.catalog
         sizes = {

@@ -100,7 +100,7 @@ def _replacements_sharing_categories(
 ) -> list[int]:
     """Return buyable items that share half of the anchor's categories, narrowest first."""
     items: dict[int, None] = {}
-    for name in eligible.narrowest_categories((anchor,)):
+    for name in eligible.smallest_categories_of_anchors((anchor,)):
         for item in eligible.best_of_category(name):
             is_similar = (
                 _category_overlap(eligible.catalog, anchor, item) >= _MIN_CATEGORY_OVERLAP

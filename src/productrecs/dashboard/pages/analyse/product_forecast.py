@@ -90,7 +90,9 @@ def show_product_forecast(
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         item, run = repository.find_item_forecast(item_id), repository.newest_run()
-        stock_outs = repository.stock_outs(item_id, now_ms - SHOWN_DAYS * DAY_MS)
+        stock_outs = repository.stock_out_periods_of_item(
+            item_id, now_ms - SHOWN_DAYS * DAY_MS
+        )
         suppliers = SupplierRepository(connection, store.store_id)
         names = [supplier.name for supplier in suppliers.suppliers()]
         terms = suppliers.product_terms(item_id)
