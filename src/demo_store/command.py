@@ -43,11 +43,13 @@ from productrecs.cli.open_services import (
     open_and_migrate_services,
     refuse_second_installation,
 )
+from productrecs.cli.processes.listening_options import (
+    listening_options,
+    settings_from_options,
+)
 from productrecs.cli.processes.listening_socket import (
     ListenError,
-    listening_options,
     open_listening_socket,
-    settings_from_options,
 )
 from productrecs.cli.processes.serve import supervise
 from productrecs.core.csv_writer import CsvWriter

@@ -14,7 +14,7 @@ import numpy as np
 from productrecs.records.pictures.network_archives import (
     ARCHIVED_NETWORKS,
     ArchivedNetwork,
-    convert_archived_network,
+    write_detector_from_archive,
 )
 
 ADD, CONCATENATE, CONV, DEPTHWISE, DEQUANTIZE, LOGISTIC = 0, 2, 3, 4, 6, 14
@@ -201,5 +201,5 @@ def write_archived_model(name: str, content: bytes, model: Path, **sidecar: floa
     network = find_network(name, content)
     archive = network_archive(model.with_suffix(".tgz"), name, content)
     network = replace(network, sidecar={**network.sidecar, **sidecar})
-    convert_archived_network(network, archive, model)
+    write_detector_from_archive(network, archive, model)
     return model

@@ -16,7 +16,7 @@ from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import (
-    TrainedModelRecord,
+    TrainedModelState,
     TrainingLogHead,
     TrainingRepository,
 )
@@ -107,12 +107,12 @@ def check_model(ordeal: Ordeal) -> None:
         rows = stored(database, store_id)
         store = find_store(database, ordeal.merchant.account.domain)
 
-        def standing() -> tuple[TrainingLogHead, TrainedModelRecord]:
+        def standing() -> tuple[TrainingLogHead, TrainedModelState]:
             with database.reading() as connection:
                 repository = TrainingRepository(connection, store_id)
                 head, model = repository.head(), repository.serving_model()
             assert head is not None
-            return head, model or TrainedModelRecord("", 0, 0, "", 0)
+            return head, model or TrainedModelState("", 0, 0, "", 0)
 
         eventually(lambda: standing()[1].applied_seq == standing()[0].seq, 60, pause=0.2)
         head, model = standing()

@@ -32,7 +32,7 @@ from productrecs.storage.files.object_store_snapshots import MODELS, SnapshotNam
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
-from productrecs.training.repository import TrainedModelRecord, TrainingRepository
+from productrecs.training.repository import TrainedModelState, TrainingRepository
 from productrecs.worker.file_import_jobs import OrderUploadJobs
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
@@ -62,7 +62,7 @@ def train(services: Services, store_id: StoreId) -> SnapshotName:
     model_id = publish_arrays(services.models / store_id, {"a": np.arange(9)}, {})
     with services.database.transaction() as transaction:
         TrainingRepository(transaction, store_id).serve_unless_older(
-            TrainedModelRecord(model_id, 1, 1, "", NOON)
+            TrainedModelState(model_id, 1, 1, "", NOON)
         )
     return SnapshotName(store_id, MODELS, model_id)
 

@@ -12,8 +12,8 @@ import pytest
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.timestamps import iso
 from productrecs.features.experiments.repository import (
+    DailyExperimentResult,
     ExperimentResultRepository,
-    StoredExperimentResult,
 )
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
@@ -317,11 +317,13 @@ def test_a_test_that_can_be_stopped_is_told_once(scanner: Scanner) -> None:
             "is_mismatched": False,
             "metrics": {"shown": {"revenue": metric}},
         }
-        stored = StoredExperimentResult(
+        stored = DailyExperimentResult(
             "winter", iso(scanner.now[0])[:10], scanner.now[0], result
         )
         with services.database.transaction() as transaction:
-            ExperimentResultRepository(transaction, store.store_id).store_result(stored)
+            ExperimentResultRepository(transaction, store.store_id).store_result_of_day(
+                stored
+            )
         scans.append(scanner.scan())
 
     assert [len(one) for one in scans] == [0, 1, 0]

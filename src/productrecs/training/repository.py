@@ -53,7 +53,7 @@ class TrainingLogHead:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainedModelRecord:
+class TrainedModelState:
     """The input state and id of a trained model."""
 
     model_id: str
@@ -165,7 +165,7 @@ class TrainingRepository(StoreScopedRepository):
         item = items_of_store(*names, store_id=self._store_id)
         yield from self._pages(sa.select(item).where(item.c.change_seq > after_seq))
 
-    def serving_model(self) -> TrainedModelRecord | None:
+    def serving_model(self) -> TrainedModelState | None:
         """Return the serving model's record; None before the first training."""
         heads = heads_of_all_stores("model_id")
         query = (
@@ -184,7 +184,7 @@ class TrainingRepository(StoreScopedRepository):
             .where(models.c.store_id == self._store_id)
         )
         row = self._connection.execute(query).first()
-        return None if row is None else TrainedModelRecord(*row)
+        return None if row is None else TrainedModelState(*row)
 
     def oldest_untrained_live_fact_ms(self, applied_seq: int) -> int | None:
         """Return when the oldest live fact that is in no model was received.
@@ -199,7 +199,7 @@ class TrainingRepository(StoreScopedRepository):
         )
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
-    def serve_unless_older(self, model: TrainedModelRecord) -> None:
+    def serve_unless_older(self, model: TrainedModelState) -> None:
         """Let `model` serve from now on, unless a newer one already serves.
 
         Raises:

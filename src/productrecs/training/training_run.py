@@ -29,7 +29,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import (
-    TrainedModelRecord,
+    TrainedModelState,
     TrainingLogHead,
     TrainingProgress,
     TrainingRepository,
@@ -58,7 +58,7 @@ def train_store(
     inputs: TrainingInputs,
     progress: Progress,
     idle_seconds: float = 0.0,
-) -> TrainedModelRecord:
+) -> TrainedModelState:
     """Train `store` on its whole log; return the serving model.
 
     The caller passes the same `inputs` again, so that the next training reads only new
@@ -87,7 +87,7 @@ def train_store(
             model_id = publish_arrays(folder, arrays, facts, head.model_id)
         snapshot = SnapshotName(store.store_id, MODELS, model_id)
         deps.snapshots.upload_model(snapshot, head.model_id)
-        model = TrainedModelRecord(
+        model = TrainedModelState(
             model_id=model_id,
             applied_seq=head.seq,
             catalog_seq=head.catalog_seq,
@@ -162,7 +162,7 @@ class CachingTrainer:
         self._paused_until: dict[StoreId, float] = {}
         self._cpu_seconds: dict[StoreId, float] = {}  # CPU seconds of the last training
 
-    def train(self, store: Store, progress: Progress) -> TrainedModelRecord:
+    def train(self, store: Store, progress: Progress) -> TrainedModelState:
         """Return the model that now serves `store`.
 
         Raises:

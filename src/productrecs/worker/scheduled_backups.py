@@ -56,8 +56,12 @@ class StoredBackup(NamedTuple):
     manifest: BackupManifest
 
 
+class BackupPlaceNotSetError(ProductRecsError):
+    """PRODUCTRECS_BACKUP is not set."""
+
+
 class NoBackupError(ProductRecsError):
-    """There is no scheduled backup, or no place for one."""
+    """There is no scheduled backup, or none of the name."""
 
 
 def build_backup_request(
@@ -88,11 +92,11 @@ def require_backup_store(place: ObjectStore | None) -> ObjectStore:
     """Return where scheduled backups are.
 
     Raises:
-        NoBackupError: when PRODUCTRECS_BACKUP is not set.
+        BackupPlaceNotSetError: when PRODUCTRECS_BACKUP is not set.
     """
     if place is None:
         message = "set PRODUCTRECS_BACKUP to a folder or s3://bucket/prefix, or name a file"
-        raise NoBackupError(message)
+        raise BackupPlaceNotSetError(message)
     return place
 
 
@@ -125,7 +129,7 @@ def make_scheduled_backup_and_delete_old(
     It is verified before it gets its name. The data folder's disk needs room for it.
 
     Raises:
-        NoBackupError: when PRODUCTRECS_BACKUP is not set.
+        BackupPlaceNotSetError: when PRODUCTRECS_BACKUP is not set.
         ForeignObjectsError: when the place holds another installation's backups.
         ObjectStoreUnavailableError: when the place does not answer.
         BackupError, StorageError, OSError: as `create_backup`.

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from productrecs.engines.text.index_schema import ProductText, head_nouns
+from productrecs.engines.text.head_nouns import head_nouns
+from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 
 

@@ -23,7 +23,7 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import trending_list
-from productrecs.records.catalog.availability import HiddenReason
+from productrecs.records.catalog.availability import UnavailableReason
 from productrecs.records.catalog.item_filters import parse_filters
 from productrecs.records.merchandising.rule import (
     ListKind,
@@ -191,7 +191,7 @@ def test_what_was_struck_out_and_why(shop: StoreState) -> None:
         "tent": CandidateRefusalReason.ASKED_ABOUT,
         "peg": CandidateRefusalReason.BOUGHT,
         "lamp": CandidateRefusalReason.EXCLUDED,
-        "sold": HiddenReason.SOLD_OUT,
+        "sold": UnavailableReason.SOLD_OUT,
     }
     lamp = next(one for one in explanation.struck if one.item_id == "lamp")
     assert lamp.rules == (AppliedRule(1, "no lamps", RuleAction.EXCLUDE, 1.0),)
@@ -229,7 +229,7 @@ def test_the_explanation_says_in_one_word_why_an_item_is_hidden(shop: StoreState
     explanation = explained(shop, Source.BUY, item_id="tent")
 
     assert explanation.struck[0] == HiddenProduct(
-        None, HiddenReason.DELETED, explanation.struck[0].voices
+        None, UnavailableReason.DELETED, explanation.struck[0].voices
     )
     assert "sold" in {one.item_id for one in explanation.products}
 

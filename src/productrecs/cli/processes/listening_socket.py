@@ -1,55 +1,20 @@
-"""Listening socket: the options for its address, and the socket itself."""
+"""Listening socket: opens it, and says why an address cannot be listened on."""
 
 import errno
 import os
 import socket
 import time
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import click
-
-from productrecs.cli.options import data_option, joined_options
 from productrecs.core.errors import ProductRecsError
-from productrecs.settings import Settings, from_environment
 
 BACKLOG: Final = 2_048
 BIND_RETRY_SECONDS: Final = 2.0
 _ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to connect to
-listening_options = joined_options(
-    click.option("--host", envvar="PRODUCTRECS_HOST", help="The address to listen on."),
-    click.option(
-        "--port",
-        envvar="PRODUCTRECS_PORT",
-        type=click.IntRange(0, 65_535),
-        help="The port to listen on; 0 takes a free one.",
-    ),
-    data_option,
-    click.option(
-        "--workers",
-        envvar="PRODUCTRECS_WORKERS",
-        type=click.IntRange(1, 64),
-        help="How many API processes to run.",
-    ),
-)
 
 
 class ListenError(ProductRecsError):
     """Listening on the address failed; the message says why and what to do."""
-
-
-def settings_from_options(
-    host: str | None = None,
-    port: int | None = None,
-    data: Path | None = None,
-    workers: int | None = None,
-) -> Settings:
-    """Return the settings of the environment, overridden by the given options."""
-    settings = from_environment(os.environ, data)
-    options = {"host": host, "port": port, "workers": workers}
-    chosen: dict[str, Any] = {key: one for key, one in options.items() if one is not None}
-    return replace(settings, **chosen)
 
 
 def open_listening_socket(host: str, port: int) -> socket.socket:

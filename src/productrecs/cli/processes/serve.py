@@ -15,11 +15,13 @@ import click
 
 from productrecs.cli.last_service_run import write_service_run
 from productrecs.cli.main import run_command
+from productrecs.cli.processes.listening_options import (
+    listening_options,
+    settings_from_options,
+)
 from productrecs.cli.processes.listening_socket import (
     listener_url,
-    listening_options,
     open_listening_socket,
-    settings_from_options,
 )
 from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
 from productrecs.core.errors import StorageError

@@ -11,9 +11,7 @@ import click
 
 from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, open_and_migrate_services
 from productrecs.cli.options import data_option
-from productrecs.cli.processes.listening_socket import (
-    settings_from_options,
-)
+from productrecs.cli.processes.listening_options import settings_from_options
 from productrecs.cli.processes.serve import (
     slot_option,
     supervise_background,

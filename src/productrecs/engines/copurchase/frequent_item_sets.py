@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from productrecs.engines.copurchase.model import CopurchaseModel
-    from productrecs.engines.copurchase.sparse_product import SparseMatrixProduct
+    from productrecs.engines.copurchase.sparse_product import SparseProductEntries
 
 MAX_SET: Final = 4
 """The largest number of items of a set; the smallest is two."""
@@ -279,7 +279,7 @@ class _SetGrower:
         counts = [len(self._orders_containing(items)) for items in sets.tolist()]
         return np.array(counts, np.int64)
 
-    def _count_items_beside(self, sets: Ints) -> SparseMatrixProduct:
+    def _count_items_beside(self, sets: Ints) -> SparseProductEntries:
         """Return how many of the orders that contain each set contain each item."""
         orders = [self._orders_containing(items) for items in sets.tolist()]
         offsets = np.cumsum([0, *map(len, orders)])

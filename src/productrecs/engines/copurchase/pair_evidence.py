@@ -183,7 +183,7 @@ class PairGrader:
 
 
 def _count_category_pairs(
-    lines: Baskets, categories: Items, neighbours: Floats
+    lines: Baskets, categories: Items, item_cooccurrences: Floats
 ) -> _CategoryPairCounts:
     unknown = int(categories.max()) + 1
     categories = np.where(categories < 0, unknown, categories).astype(np.int32)
@@ -201,5 +201,5 @@ def _count_category_pairs(
         product.rows == product.columns, lines_of_category[product.rows], 0
     )
     totals = np.zeros(n_categories)
-    np.add.at(totals, categories, neighbours)
+    np.add.at(totals, categories, item_cooccurrences)
     return _CategoryPairCounts(categories, codes, together, totals)

@@ -39,7 +39,7 @@ class SparseRows(NamedTuple):
         )
 
 
-class SparseMatrixProduct(NamedTuple):
+class SparseProductEntries(NamedTuple):
     """A product of two sparse matrices: its entries by row, then column, both ascending."""
 
     rows: Ints
@@ -48,7 +48,7 @@ class SparseMatrixProduct(NamedTuple):
     counts: Items  # how many products each sum consists of
 
 
-def multiply(left: SparseRows, right: SparseRows, n_columns: int) -> SparseMatrixProduct:
+def multiply(left: SparseRows, right: SparseRows, n_columns: int) -> SparseProductEntries:
     """Return the product of two matrices; the right one has `n_columns`."""
     n_rows, lengths = len(left.offsets) - 1, np.diff(right.offsets)
     most = int(min(lengths[left.columns].sum(), n_rows * n_columns))
@@ -71,4 +71,4 @@ def multiply(left: SparseRows, right: SparseRows, n_columns: int) -> SparseMatri
         address(counts),
     )
     rows = np.repeat(np.arange(n_rows), np.diff(ends, prepend=0))
-    return SparseMatrixProduct(rows, columns[:size], sums[:size], counts[:size])
+    return SparseProductEntries(rows, columns[:size], sums[:size], counts[:size])

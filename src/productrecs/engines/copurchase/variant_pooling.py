@@ -109,7 +109,7 @@ class VariantPooling:
         n_items = len(self.product)
         codes = own_pairs.owners * n_items + own_pairs.companions
         pair_codes = unique_sorted(
-            np.concatenate((codes, self._candidate_pair_codes(owners)))
+            np.concatenate((codes, self._codes_of_owners_with_companion_variants(owners)))
         )
         weights = np.zeros(len(pair_codes))
         support = np.zeros(len(pair_codes), dtype=np.int32)
@@ -152,7 +152,7 @@ class VariantPooling:
         shared[paired_index] = self.pairs.support[product_pairs]
         return PairCounts(pairs.owners, pairs.companions, weights, pairs.support, shared)
 
-    def _candidate_pair_codes(self, owners: Ints) -> Ints:
+    def _codes_of_owners_with_companion_variants(self, owners: Ints) -> Ints:
         """Return candidate pairs: the owners with the best variants of companion products.
 
         Each is coded as owner * n_items + companion.

@@ -9,6 +9,10 @@ import tantivy
 from tantivy import Occur, Query
 
 from productrecs.engines.text.colour_and_material_words import words_that_may_mean_colours
+from productrecs.engines.text.head_nouns import (
+    titles_end_with_head_noun,
+    trailing_colour_words,
+)
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,
@@ -16,8 +20,6 @@ from productrecs.engines.text.index_schema import (
     EXACT,
     HEAD,
     TITLE,
-    titles_end_with_head_noun,
-    trailing_colour_words,
 )
 from productrecs.engines.text.query_interpreter import QueryInterpreter, QueryTerm
 from productrecs.engines.text.size_phrases import is_size_letter_or_size_word

@@ -33,8 +33,8 @@ from productrecs.engines.text.index_schema import (
     PROFILE,
     ProductText,
     build_document,
-    code_keys,
     decode_product_stems,
+    exact_keys_of_code,
     new_words_document,
     products_schema,
     read_new_words,
@@ -155,7 +155,7 @@ class SearchRun:
     def _add_exact_hits(self) -> int:
         """Add products with this id, SKU or GTIN; return their number."""
         query, searcher = self._query.query, self._interpreter.searcher
-        for key in code_keys(query.text):
+        for key in exact_keys_of_code(query.text):
             if searcher.doc_freq(EXACT, key):
                 self._add_hits_of(exact_query(self._interpreter.schema, key), self._limit)
         self._every_word_count = len(self._items)
@@ -414,7 +414,7 @@ class SearchIndex:
     def has_code(self, text: str) -> bool:
         """Return whether a text is the id, SKU or GTIN of a product."""
         doc_freq = self._reader.searcher.doc_freq
-        return any(doc_freq(EXACT, key) for key in code_keys(text))
+        return any(doc_freq(EXACT, key) for key in exact_keys_of_code(text))
 
     def interpret(
         self, query: AnalysedQuery, synonyms: Synonyms = NO_SYNONYMS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.assistants.search_attribution_parameters import (
+from productrecs.features.assistants.attributed_assistant_searches import (
     MAX_VALUES,
     OTHER,
     PARAMETERS,
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
-    from productrecs.features.assistants.browser_tools import BrowserTool
-    from productrecs.features.assistants.search_attribution_parameters import (
-        SearchAttributionParameter,
+    from productrecs.features.assistants.attributed_assistant_searches import (
+        AttributedAssistantSearch,
     )
+    from productrecs.features.assistants.browser_tools import BrowserTool
     from productrecs.features.assistants.ucp_profile import CatalogOperation
 
 CALL_DAYS: Final = 30
@@ -132,11 +132,11 @@ def add_assistant_call_counts(
         AssistantCallRepository(transaction, store_id).add_counts_and_delete_old(calls)
 
 
-class AssistantAttributionRepository(StoreScopedRepository):
+class AssistantSearchSourceRepository(StoreScopedRepository):
     """One store's counts, inside one transaction; never commits."""
 
     def add_counts_and_delete_old(
-        self, searches: Sequence[SearchAttributionParameter]
+        self, searches: Sequence[AttributedAssistantSearch]
     ) -> None:
         """Count searches on their days; older days than 30 are deleted."""
         known = self._stored_values_by_parameter()
@@ -189,10 +189,10 @@ class AssistantAttributionRepository(StoreScopedRepository):
 
 
 def add_attribution_parameter_counts(
-    transaction: sa.Connection, batch: Sequence[SearchAttributionParameter]
+    transaction: sa.Connection, batch: Sequence[AttributedAssistantSearch]
 ) -> None:
     """Count a batch of searches of any stores."""
     for store_id, searches in AccountRepository(transaction).lock_each_store(batch):
-        AssistantAttributionRepository(transaction, store_id).add_counts_and_delete_old(
+        AssistantSearchSourceRepository(transaction, store_id).add_counts_and_delete_old(
             searches
         )

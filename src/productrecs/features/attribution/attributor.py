@@ -247,7 +247,9 @@ class Attributor:
         return index
 
     def _size(self) -> int:
-        return sum(index.size_in_memory for index in self._touchpoint_indexes.values())
+        return sum(
+            index.touchpoints_in_memory for index in self._touchpoint_indexes.values()
+        )
 
 
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:

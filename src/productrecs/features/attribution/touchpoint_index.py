@@ -72,7 +72,7 @@ class TouchpointIndex:
         self._read = 0  # the log position up to which touchpoints are read
 
     @property
-    def size_in_memory(self) -> int:
+    def touchpoints_in_memory(self) -> int:
         """How many touchpoints are held in memory, not in files."""
         tail = self._tail
         kinds = (tail.clicks, tail.impressions, tail.searches)

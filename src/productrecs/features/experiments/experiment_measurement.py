@@ -23,9 +23,9 @@ from productrecs.features.experiments.experiment_statistics import (
     visitors_needed,
 )
 from productrecs.features.experiments.repository import (
+    DailyExperimentResult,
     ExperimentResultRepository,
     Row,
-    StoredExperimentResult,
 )
 from productrecs.records.events.event import EventKind
 from productrecs.records.experiments.arm_assignment import HoldoutArm
@@ -274,7 +274,7 @@ def find_tests_to_measure(
 
 def measure_and_store_test(
     database: Database, store: Store, test: ExperimentDesign, now_ms: int
-) -> StoredExperimentResult:
+) -> DailyExperimentResult:
     """Compute and store the current result of a test.
 
     Reads all purchases from 90 days before the test on; large stores take seconds.
@@ -303,15 +303,15 @@ def measure_and_store_test(
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     end_ms = now_ms if test.until_ms is None else test.until_ms
     result = compute_result_fields(test, visitors, end_ms)
-    stored = StoredExperimentResult(test.name, today.date().isoformat(), now_ms, result)
+    stored = DailyExperimentResult(test.name, today.date().isoformat(), now_ms, result)
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
-        ExperimentResultRepository(transaction, store.store_id).store_result(stored)
+        ExperimentResultRepository(transaction, store.store_id).store_result_of_day(stored)
     return stored
 
 
 def _with_last_shares_if_unknown(
-    test: ExperimentDesign, earlier_results: Sequence[StoredExperimentResult]
+    test: ExperimentDesign, earlier_results: Sequence[DailyExperimentResult]
 ) -> ExperimentDesign:
     """Return an ended holdout test with the shares of its last result."""
     if any(test.shares.values()) or not earlier_results:

@@ -27,8 +27,8 @@ from productrecs.features.experiments.experiment_statistics import (
     LiftVerdict,
 )
 from productrecs.features.experiments.repository import (
+    DailyExperimentResult,
     ExperimentResultRepository,
-    StoredExperimentResult,
 )
 from productrecs.records.experiments.arm_assignment import HoldoutArm
 from productrecs.records.experiments.experiment import CONTROL, Experiment, ExperimentState
@@ -208,7 +208,7 @@ def _no_result_reason(experiment: Experiment) -> str:
     return "No visitors yet. Visitors take part once a page shows them the list."
 
 
-def _result_rows(stored: StoredExperimentResult) -> Iterator[tuple[ReportValue, ...]]:
+def _result_rows(stored: DailyExperimentResult) -> Iterator[tuple[ReportValue, ...]]:
     for variant, metrics in stored.result["metrics"].items():
         is_holdout = variant == HoldoutArm.SHOWN
         than = "with recommendations" if is_holdout else "than the control"
@@ -226,7 +226,7 @@ def _result_rows(stored: StoredExperimentResult) -> Iterator[tuple[ReportValue, 
 
 
 def _result_figures(
-    stored: StoredExperimentResult, experiment: Experiment | None, *, is_running: bool
+    stored: DailyExperimentResult, experiment: Experiment | None, *, is_running: bool
 ) -> Iterator[Figure]:
     result = stored.result
     began, last = iso(result["began_at"]), iso(stored.computed_at)

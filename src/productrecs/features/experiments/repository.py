@@ -21,7 +21,7 @@ _LINKS: Final = "SELECT session, customer FROM shopper_links WHERE store_id = ?"
 Row = tuple[Any, ...]
 
 
-class StoredExperimentResult(NamedTuple):
+class DailyExperimentResult(NamedTuple):
     """A test's result, as computed on one day."""
 
     test: str
@@ -85,7 +85,7 @@ class ExperimentResultRepository(StoreScopedRepository):
         )
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 
-    def store_result(self, result: StoredExperimentResult) -> None:
+    def store_result_of_day(self, result: DailyExperimentResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
         self._put_row(
             experiment_days,
@@ -95,7 +95,7 @@ class ExperimentResultRepository(StoreScopedRepository):
             result=json.dumps(result.result, allow_nan=False),
         )
 
-    def newest_results(self, test: str, limit: int) -> list[StoredExperimentResult]:
+    def newest_results(self, test: str, limit: int) -> list[DailyExperimentResult]:
         """Return the newest results of a test, the newest first.
 
         Results that an earlier version stored in another form are left out.
@@ -108,7 +108,7 @@ class ExperimentResultRepository(StoreScopedRepository):
             .limit(limit)
         )
         results = [
-            StoredExperimentResult(row[0], row[1], int(row[2]), json.loads(row[3]))
+            DailyExperimentResult(row[0], row[1], int(row[2]), json.loads(row[3]))
             for row in self._connection.execute(query)
         ]
         return [result for result in results if "gate" in result.result]

@@ -16,7 +16,7 @@ from productrecs.features.imports.import_preview import (
     ORDERS,
     chosen_mapping,
     describe_format_and_mapping,
-    detect_import_kind,
+    detect_orders_or_items,
     guess_price_columns,
     headings_digest,
     misread_column,
@@ -130,7 +130,7 @@ class DashboardFileImporter:
         """
         erasure_notes = self._drop_erased_rows_and_note(store, file_import, path)
         with self._open_source(file_import, path) as source:
-            kind = file_import.choices.kind or detect_import_kind(source)
+            kind = file_import.choices.kind or detect_orders_or_items(source)
             preview = describe_format_and_mapping(source, kind, file_import)
             try:
                 dry_run_rows = (
@@ -208,7 +208,7 @@ class DashboardFileImporter:
             RefusedFileError: when nothing in it can be imported.
         """
         with self._open_source(file_import, path) as source:
-            kind = file_import.choices.kind or detect_import_kind(source)
+            kind = file_import.choices.kind or detect_orders_or_items(source)
             import_rows = self._import_orders if kind == ORDERS else self._import_items
             try:
                 result, report = import_rows(store, file_import, source, on_share)

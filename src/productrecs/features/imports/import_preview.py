@@ -85,7 +85,7 @@ _MISREAD_SHARE: Final = 0.9
 _REJECTED_ROWS_COLUMNS: Final = ["row", "reason"]
 
 
-def detect_import_kind(source: ImportSource) -> str:
+def detect_orders_or_items(source: ImportSource) -> str:
     """Return the kind of a file, orders or items, by its header."""
     try:
         detect_order_format(source.file)
@@ -96,7 +96,7 @@ def detect_import_kind(source: ImportSource) -> str:
 
 def shopper_table_layout(source: ImportSource, file_import: FileImport) -> CsvLayout | None:
     """Return the layout of a table that may name shoppers; None for products."""
-    kind = file_import.choices.kind or detect_import_kind(source)
+    kind = file_import.choices.kind or detect_orders_or_items(source)
     names = table_columns(source.file)
     if mapping := chosen_mapping(kind, file_import) if names else None:
         return mapping.layout if kind == ORDERS else None

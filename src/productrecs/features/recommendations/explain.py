@@ -33,7 +33,7 @@ from productrecs.features.recommendations.reranking import earning_index_of
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.recommendations.trending import PLACE, trending_list
-from productrecs.records.catalog.availability import HiddenReason
+from productrecs.records.catalog.availability import UnavailableReason
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import ListKind, Rule, RuleAction
@@ -132,7 +132,7 @@ class HiddenProduct:
     """A candidate or pinned product that is not shown; None where its id is gone."""
 
     item_id: str | None
-    why: CandidateRefusalReason | HiddenReason
+    why: CandidateRefusalReason | UnavailableReason
     voices: tuple[EngineVote, ...] = ()
     rules: tuple[AppliedRule, ...] = ()
 
@@ -393,7 +393,9 @@ class _DecisionExplainer:
             return False
         return item in self._shown or self._cooldown_factor(item) is None
 
-    def _hidden_reason(self, item: int) -> CandidateRefusalReason | HiddenReason | None:
+    def _hidden_reason(
+        self, item: int
+    ) -> CandidateRefusalReason | UnavailableReason | None:
         if self.could_be_listed(item):
             return None
         if item in self._decision.call.context.anchors:

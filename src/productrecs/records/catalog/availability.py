@@ -21,7 +21,7 @@ class Availability(StrEnum):
     DISCONTINUED = "discontinued"
 
 
-class HiddenReason(StrEnum):
+class UnavailableReason(StrEnum):
     """The reason why an item is currently hidden."""
 
     DELETED = "deleted"  # or never pushed

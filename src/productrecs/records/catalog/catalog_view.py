@@ -22,7 +22,7 @@ from productrecs.core.iso_dates import window_end_ms, window_start_ms
 from productrecs.records.catalog.attribute_index import AttributeIndex
 from productrecs.records.catalog.availability import (
     Availability,
-    HiddenReason,
+    UnavailableReason,
     effective_availability,
     is_buyable,
 )
@@ -173,18 +173,18 @@ class CatalogView:
 
     def why_hidden(
         self, number: int, now_ms: int, *, hide_sold_out: bool
-    ) -> HiddenReason | None:
+    ) -> UnavailableReason | None:
         """Return why an item is hidden at `now_ms`; None when it is visible."""
         if number >= len(self.ids) or self.ids[number] is None:
-            return HiddenReason.DELETED
+            return UnavailableReason.DELETED
         if self._state[number] == _HIDDEN:
-            return HiddenReason.DISCONTINUED
+            return UnavailableReason.DISCONTINUED
         if now_ms < self._available_from[number]:
-            return HiddenReason.NOT_YET
+            return UnavailableReason.NOT_YET
         if now_ms > self._available_until[number]:
-            return HiddenReason.NO_LONGER
+            return UnavailableReason.NO_LONGER
         if hide_sold_out and self._state[number] == _SOLD_OUT:
-            return HiddenReason.SOLD_OUT
+            return UnavailableReason.SOLD_OUT
         return None
 
     def is_on_sale(self) -> Mask:

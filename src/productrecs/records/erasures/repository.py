@@ -25,7 +25,7 @@ def name_digest(store_id: StoreId, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ErasedNames:
+class ErasedAmongNames:
     """The erased names among some names, with the time of the last erasure (UTC ms)."""
 
     erased_at: Mapping[str, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class ErasedNames:
         return ts_ms is None or ts_ms < erased_at + ERASURE_GRACE_MS
 
 
-NO_ERASED_NAMES: Final = ErasedNames()
+NO_ERASED_NAMES: Final = ErasedAmongNames()
 
 
 def distinct_names(names: Iterable[str | None]) -> list[str]:
@@ -59,7 +59,7 @@ _ERASED_NAMES_MAP: Final = ("erased_names", "name", "erased_at")
 class ErasedNameRepository(StoreScopedRepository):
     """One store's erased names, inside one transaction; never commits."""
 
-    def find(self, names: Iterable[str | None]) -> ErasedNames:
+    def find(self, names: Iterable[str | None]) -> ErasedAmongNames:
         """Return which of `names` were erased, and when."""
         digests = {
             name_digest(self._store_id, name): name for name in distinct_names(names)
@@ -67,7 +67,7 @@ class ErasedNameRepository(StoreScopedRepository):
         if not digests:
             return NO_ERASED_NAMES
         found = self._raw.values_by_key(_ERASED_NAMES_MAP, self._store_id, digests)
-        return ErasedNames({digests[digest]: int(at) for digest, at in found.items()})
+        return ErasedAmongNames({digests[digest]: int(at) for digest, at in found.items()})
 
     def all_erased_at(self) -> dict[str, int]:
         """Return the time of each name's erasure, by digest."""
@@ -91,7 +91,9 @@ class ErasedNameRepository(StoreScopedRepository):
         self._connection.execute(query, rows)
 
 
-def erased_names_in(log: StoreLogTransaction, names: Iterable[str | None]) -> ErasedNames:
+def erased_names_in(
+    log: StoreLogTransaction, names: Iterable[str | None]
+) -> ErasedAmongNames:
     """Return which of `names` were erased; lock the head first.
 
     It costs nothing in a store without erasures.

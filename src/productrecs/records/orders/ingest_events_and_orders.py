@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from productrecs.records.erasures.repository import ErasedNames, erased_names_in
+from productrecs.records.erasures.repository import ErasedAmongNames, erased_names_in
 from productrecs.records.events.append_and_link_events import (
     IdentityLinker,
     LoggedEvent,
@@ -289,7 +289,7 @@ def _without_erased_shoppers(
 
 
 def _without_erased_names(
-    event: NewEvent, erased: ErasedNames, now_ms: int
+    event: NewEvent, erased: ErasedAmongNames, now_ms: int
 ) -> NewEvent | None:
     event_ms = now_ms if event.ts_ms is None else event.ts_ms
     if erased.covers(event.shopper, event_ms):

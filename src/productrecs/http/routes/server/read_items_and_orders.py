@@ -274,14 +274,14 @@ async def list_orders(
             page = OrderPageQuery(after, limit + 1, since_ms, confirmed)
             keys = purchases.order_keys(page)
 
-            def load_orders(chosen: Sequence[tuple[str, int]]) -> Iterable[object]:
+            def load_ids_or_orders(chosen: Sequence[tuple[str, int]]) -> Iterable[object]:
                 ids = [order_id for order_id, _ in chosen]
                 if fields is not None:
                     return ids
                 orders = _order_fields_by_key(purchases, catalog, ids)
                 return [orders[key] for key in chosen if key in orders]
 
-            return page_reply(keys, limit, load_orders)
+            return page_reply(keys, limit, load_ids_or_orders)
 
     return await asyncio.to_thread(read_page_reply)
 

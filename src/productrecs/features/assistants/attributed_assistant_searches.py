@@ -31,7 +31,7 @@ _VALUE: Final = re.compile(r"[^\W_][\w .+-]{0,39}")
 _MAX_DIGITS: Final = 6  # a year and a month; ids, phone and card numbers have more
 
 
-class SearchAttributionParameter(NamedTuple):
+class AttributedAssistantSearch(NamedTuple):
     """A search with one parameter of its attribution, on a day (UTC, since 1970)."""
 
     store_id: StoreId
@@ -44,9 +44,9 @@ class SearchAttributionParameter(NamedTuple):
         """Every search counts."""
 
 
-def attribution_parameters_to_count(
+def searches_to_count_by_attribution(
     store_id: StoreId, attribution: Mapping[str, str] | None, now_ms: int
-) -> list[SearchAttributionParameter]:
+) -> list[AttributedAssistantSearch]:
     """Return what to count of one search: each of `PARAMETERS` that its attribution has."""
     searches = []
     for parameter, names in PARAMETERS.items():
@@ -55,7 +55,7 @@ def attribution_parameters_to_count(
         if text:
             value = normalized_value_or_other(text)
             searches.append(
-                SearchAttributionParameter(store_id, parameter, value, now_ms // DAY_MS)
+                AttributedAssistantSearch(store_id, parameter, value, now_ms // DAY_MS)
             )
     return searches
 

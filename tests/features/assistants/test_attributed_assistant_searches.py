@@ -4,13 +4,13 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.features.assistants.repository import AssistantAttributionRepository
-from productrecs.features.assistants.search_attribution_parameters import (
+from productrecs.features.assistants.attributed_assistant_searches import (
     MAX_VALUES,
     OTHER,
-    attribution_parameters_to_count,
     normalized_value_or_other,
+    searches_to_count_by_attribution,
 )
+from productrecs.features.assistants.repository import AssistantSearchSourceRepository
 from productrecs.storage.sql.database import Database
 
 STORE = StoreId("st_a")
@@ -44,23 +44,23 @@ def test_only_source_medium_and_campaign_are_counted() -> None:
         "medium": " ",
     }
 
-    found = attribution_parameters_to_count(STORE, attribution, NOW_MS)
+    found = searches_to_count_by_attribution(STORE, attribution, NOW_MS)
 
     assert [(one.parameter, one.value) for one in found] == [
         ("source", "chat"),
         ("campaign", "may"),
     ]
-    assert attribution_parameters_to_count(STORE, None, NOW_MS) == []
+    assert searches_to_count_by_attribution(STORE, None, NOW_MS) == []
 
 
 def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database) -> None:
     def add(store_id: StoreId, source: str, days_ago: int = 0) -> None:
         at_ms = NOW_MS - days_ago * DAY_MS
-        searches = attribution_parameters_to_count(store_id, {"source": source}, at_ms)
+        searches = searches_to_count_by_attribution(store_id, {"source": source}, at_ms)
         with database.transaction() as transaction:
-            AssistantAttributionRepository(transaction, store_id).add_counts_and_delete_old(
-                searches
-            )
+            AssistantSearchSourceRepository(
+                transaction, store_id
+            ).add_counts_and_delete_old(searches)
 
     add(STORE, "old", 30)
     add(StoreId("st_b"), "elsewhere")
@@ -69,7 +69,7 @@ def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database)
     add(STORE, "chat")
 
     with database.reading() as connection:
-        counts = AssistantAttributionRepository(
+        counts = AssistantSearchSourceRepository(
             connection, STORE
         ).recent_searches_by_parameter(NOW_MS)
     assert counts == {"source": {"chat": 3}, "medium": {}, "campaign": {}}
@@ -80,14 +80,14 @@ def test_values_after_the_first_50_are_counted_together(database: Database) -> N
     searches = [
         one
         for name in names
-        for one in attribution_parameters_to_count(STORE, {"utm_campaign": name}, NOW_MS)
+        for one in searches_to_count_by_attribution(STORE, {"utm_campaign": name}, NOW_MS)
     ]
 
     with database.transaction() as transaction:
-        AssistantAttributionRepository(transaction, STORE).add_counts_and_delete_old(
+        AssistantSearchSourceRepository(transaction, STORE).add_counts_and_delete_old(
             searches
         )
-        counts = AssistantAttributionRepository(
+        counts = AssistantSearchSourceRepository(
             transaction, STORE
         ).recent_searches_by_parameter(NOW_MS)
 
