@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from productrecs.features.widgets.repository import WidgetRepository
-from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
-from productrecs.features.widgets.widget_settings import (
+from productrecs.features.widgets.colour_contrast import (
     BLACK,
     WHITE,
-    WIDGET_SETTINGS,
     accent_contrasts,
     contrast_ratio,
     parse_plain_colour,
 )
+from productrecs.features.widgets.repository import WidgetRepository
+from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
+from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
 from productrecs.tenancy.accounts.store import Store
 from tests.dashboard.conftest import Office
 from tests.support.dashboard import text_of

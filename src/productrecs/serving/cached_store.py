@@ -51,11 +51,10 @@ from productrecs.storage.sql.store_counters_and_versions import (
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import stop_serving_snapshot
-from productrecs.training.search.served_index import (
+from productrecs.training.search.served_index import ServedIndex, index_folder
+from productrecs.training.search.served_semantic_spaces import (
     QueryEmbedders,
-    ServedIndex,
     ServedSemanticSpaces,
-    index_folder,
 )
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
 from productrecs.training.visual.served_visual_model import ServedVisualModel

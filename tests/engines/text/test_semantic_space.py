@@ -14,7 +14,9 @@ from productrecs.engines.text.semantic_space import (
     quantize,
     similarity_threshold,
 )
-from productrecs.training.search.served_index import fuse_with_similar_products
+from productrecs.training.search.served_semantic_spaces import (
+    fuse_with_similar_products,
+)
 
 SIZE = 200
 

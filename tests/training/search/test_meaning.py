@@ -34,12 +34,11 @@ from productrecs.training.search.semantic_space_files import (
     read_space,
     write_space,
 )
-from productrecs.training.search.served_index import (
+from productrecs.training.search.served_index import ServedIndex, index_folder
+from productrecs.training.search.served_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedIndex,
     ServedSemanticSpaces,
-    index_folder,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 from tests.support.stores import new_store

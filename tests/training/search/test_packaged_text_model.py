@@ -28,7 +28,7 @@ from productrecs.training.search.packaged_text_model import (
 )
 from productrecs.training.search.semantic_space_builder import embed_products, fit_space
 from productrecs.training.search.semantic_space_files import ProductVectors, write_space
-from productrecs.training.search.served_index import (
+from productrecs.training.search.served_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
     ServedSemanticSpaces,

@@ -13,12 +13,11 @@ from productrecs.training.search.semantic_space_files import (
     delete_previous_vectors,
     stored_model_name,
 )
-from productrecs.training.search.served_index import (
+from productrecs.training.search.served_index import ServedIndex, index_folder
+from productrecs.training.search.served_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedIndex,
     ServedSemanticSpaces,
-    index_folder,
 )
 from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model

@@ -15,8 +15,8 @@ from productrecs.records.pictures.repository import (
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import events, store_heads
-from productrecs.training.visual.build_visual_model import (
-    build_and_publish_visual_model,
+from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
+from productrecs.training.visual.coviewed_pairs import (
     frequent_coviewed_pairs,
 )
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding

@@ -16,6 +16,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from productrecs.features.widgets.colour_contrast import (
+    parse_plain_colour,
+)
 from productrecs.features.widgets.widget_config import (
     MAX_CSS,
     Unchanged,
@@ -25,7 +28,6 @@ from productrecs.features.widgets.widget_settings import (
     WIDGET_SETTINGS,
     WidgetSetting,
     WidgetSettingType,
-    parse_plain_colour,
 )
 from productrecs.schemas.field_readers import (
     CURRENCY_CODE,

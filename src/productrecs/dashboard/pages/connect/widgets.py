@@ -29,6 +29,10 @@ from productrecs.features.guides.developer_guide_rendering import (
 )
 from productrecs.features.looks.look import Look
 from productrecs.features.recommendations.source_recipes import PageType
+from productrecs.features.widgets.colour_contrast import (
+    MIN_CONTRAST,
+    accent_contrasts,
+)
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
@@ -36,12 +40,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfigTooLargeError,
     is_widget_type,
 )
-from productrecs.features.widgets.widget_settings import (
-    DEFAULT_TYPE,
-    MIN_CONTRAST,
-    accent_contrasts,
-    default_title,
-)
+from productrecs.features.widgets.widget_settings import DEFAULT_TYPE, default_title
 from productrecs.http.pipeline.route_declaration import LOOK_PICTURE_PATH
 from productrecs.http.routes.public.embed_code import live_script_tags, widget_element
 from productrecs.http.routes.widget.looks import look_fields_with_products
