@@ -25,6 +25,7 @@ from productrecs.engines.demand.demand_series import (
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
+    NORMAL_P90,
     EnsembleWeights,
     ForecastPaths,
     IntervalCalibration,
@@ -60,7 +61,6 @@ _MAX_ROWS: Final = 32_000  # items x origins; bounds memory
 _ORIGINS_REPORTED: Final = 8
 _MIN_SALE_DAYS: Final = 28  # minimum days with a sale for an item's accuracy
 _SUM_DAYS: Final = 14
-_NORMAL_P90: Final = 1.2816
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +247,7 @@ def _fit_and_score_ensemble(
 
 def day_spread(paths: ForecastPaths) -> Floats:
     """Return the standard deviation of each day, from its interval: [n, days]."""
-    upper = (paths.quantiles[2] - paths.mean) / _NORMAL_P90
+    upper = (paths.quantiles[2] - paths.mean) / NORMAL_P90
     day_deviation = np.sqrt(np.maximum(paths.mean, 0))
     return np.asarray(np.maximum(upper, day_deviation), np.float64)
 

@@ -142,7 +142,7 @@ def _load_or_run_backtest(
 
 def _backtest_fingerprint(inputs: DemandInputs, demand: DailyDemand) -> str:
     """Return a fingerprint that changes with the input of the backtest."""
-    digest = hashlib.sha256(f"4 {inputs.days.first} {inputs.target_mode}".encode())
+    digest = hashlib.sha256(f"5 {inputs.days.first} {inputs.target_mode}".encode())
     for array in (demand.amounts, demand.on_sale, demand.categories):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
@@ -154,6 +154,7 @@ def _backtest_to_dict(backtest: DemandBacktestResult) -> dict[str, object]:
         "bands": backtest.ensemble_weights.bands.tolist(),
         "lower": backtest.calibration.lower.tolist(),
         "upper": backtest.calibration.upper.tolist(),
+        "level": backtest.calibration.level_deviation.tolist(),
         "sums": backtest.sum_overdispersion.tolist(),
         "judged": None
         if backtest.item_backtest is None
@@ -167,7 +168,9 @@ def _backtest_from_dict(draft: Mapping[str, Any]) -> DemandBacktestResult:
         ensemble_weights=EnsembleWeights(
             np.array(draft["means"]), np.array(draft["bands"])
         ),
-        calibration=IntervalCalibration(np.array(draft["lower"]), np.array(draft["upper"])),
+        calibration=IntervalCalibration(
+            np.array(draft["lower"]), np.array(draft["upper"]), np.array(draft["level"])
+        ),
         sum_overdispersion=np.array(draft["sums"]),
         item_backtest=None if items is None else _item_backtest_from_dict(items),
     )
