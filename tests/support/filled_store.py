@@ -21,7 +21,7 @@ from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, validate_look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.relevance.query_set import (
-    QuerySetError,
+    RefusedQuerySetChangeError,
     add_query_by_hand,
     store_or_delete_hand_judgement,
 )
@@ -278,7 +278,7 @@ def _search(filled: Filled, texts: Sequence[str]) -> None:
         repository.add(today, counts)
         repository.add_questions(today, [QuestionCount("color", 3, 1)])
     filled.ids["query"] = texts[0]
-    with contextlib.suppress(QuerySetError):
+    with contextlib.suppress(RefusedQuerySetChangeError):
         add_query_by_hand(filled.database, filled.store, texts[0], filled.clock())
         store_or_delete_hand_judgement(
             filled.database, filled.store, texts[0], 0, RelevanceGrade.GOOD, filled.clock()

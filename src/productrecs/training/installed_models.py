@@ -55,7 +55,15 @@ _READ_ERRORS: Final = (OSError, http.client.HTTPException, ValueError)
 
 
 class ModelSourceError(ProductRecsError):
-    """A place cannot be read, offers something else, or a name is unknown."""
+    """A place of models cannot be read, or does not offer the model that was chosen."""
+
+
+class ModelNotInstalledError(ProductRecsError):
+    """No model of this name, or of the kind that is needed, is installed."""
+
+
+class ModelInUseError(ProductRecsError):
+    """An installed model serves, so that it can be neither replaced nor removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +255,11 @@ class InstalledModels:
         """Put a staged model in the place of one of its name.
 
         Raises:
-            ModelSourceError: when a model of this name is used.
+            ModelInUseError: when a model of this name is used.
         """
         if name in self._used_names().values():
             message = f"{name} is used; install another under a name of its own"
-            raise ModelSourceError(message)
+            raise ModelInUseError(message)
         shutil.rmtree(self._folder / name, ignore_errors=True)
         self._staging_folder(name).rename(self._folder / name)
 
@@ -263,7 +271,7 @@ class InstalledModels:
         """Let a model serve in the place of one of its kind, which becomes the previous.
 
         Raises:
-            ModelSourceError: when it is not installed.
+            ModelNotInstalledError: when it is not installed.
             ModelFileError: when its files were changed.
         """
         model = self._find_installed(name)
@@ -279,7 +287,7 @@ class InstalledModels:
         """Let the packaged model serve instead of this one, or none.
 
         Raises:
-            ModelSourceError: when it is not installed.
+            ModelNotInstalledError: when it is not installed.
         """
         model = self._find_installed(name)
         if model.is_used:
@@ -290,7 +298,8 @@ class InstalledModels:
         """Delete a model that is not used.
 
         Raises:
-            ModelSourceError: when it is used, or not installed.
+            ModelInUseError: when it is used.
+            ModelNotInstalledError: when it is not installed.
         """
         self.require_unused(name)
         self.forget_previous(name)
@@ -300,19 +309,20 @@ class InstalledModels:
         """Return an installed model that is not used.
 
         Raises:
-            ModelSourceError: when it is used, or not installed.
+            ModelInUseError: when it is used.
+            ModelNotInstalledError: when it is not installed.
         """
         model = self._find_installed(name)
         if model.is_used:
             message = f"{name} is used; `models stop {name}` comes first"
-            raise ModelSourceError(message)
+            raise ModelInUseError(message)
         return model
 
     def kind_of(self, name: str) -> str:
         """Return the kind of an installed model.
 
         Raises:
-            ModelSourceError: when it is not installed.
+            ModelNotInstalledError: when it is not installed.
         """
         return self._find_installed(name).kind
 
@@ -320,7 +330,7 @@ class InstalledModels:
         """Return the SHA-256 of an installed model.
 
         Raises:
-            ModelSourceError: when it is not installed.
+            ModelNotInstalledError: when it is not installed.
         """
         return self._find_installed(name).sha256
 
@@ -353,12 +363,12 @@ class InstalledModels:
         """Return an installed picture model, used or not.
 
         Raises:
-            ModelSourceError: when it is not installed, or no picture model.
+            ModelNotInstalledError: when it is not installed, or no picture model.
             ModelFileError: when its files were changed.
         """
         if self._find_installed(name).kind != EMBEDDER:
             message = f"{name} is no picture model"
-            raise ModelSourceError(message)
+            raise ModelNotInstalledError(message)
         return read_model_file(self._folder / name / _MODEL, EMBEDDER)
 
     def picture_model_files(self, digest_start: str) -> Iterator[Path]:
@@ -385,7 +395,7 @@ class InstalledModels:
             if model.name == name:
                 return model
         message = f"{name} is not installed; `models list` shows what is"
-        raise ModelSourceError(message)
+        raise ModelNotInstalledError(message)
 
     def _staging_folder(self, name: str) -> Path:
         return self._folder / f".staged-{name}"

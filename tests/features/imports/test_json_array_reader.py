@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.features.imports import json_array_reader
-from productrecs.features.imports.json_array_reader import JsonArrayReader, NotAnArrayError
+from productrecs.features.imports.json_array_reader import (
+    BrokenJsonArrayError,
+    JsonArrayReader,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -47,7 +50,7 @@ def test_every_member_comes_out_as_it_is(
     ],
 )
 def test_what_is_no_array_is_refused(text: str) -> None:
-    with pytest.raises(NotAnArrayError, match="not a JSON array"):
+    with pytest.raises(BrokenJsonArrayError, match="not a JSON array"):
         members(text)
 
 
@@ -56,7 +59,7 @@ def test_what_follows_the_array_does_not_matter() -> None:
 
 
 def test_a_member_may_not_be_endless() -> None:
-    with pytest.raises(NotAnArrayError):
+    with pytest.raises(BrokenJsonArrayError):
         members('["' + "x" * 4_000_000 + '"]')
 
 

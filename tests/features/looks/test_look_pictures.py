@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.looks.look import Hotspot, LookContent, LookError
+from productrecs.features.looks.look import Hotspot, InvalidLookError, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.repository import read_look_picture
 from productrecs.records.pictures.decode_picture import (
@@ -89,7 +89,7 @@ def test_what_is_no_picture_is_not_kept(
         LookContent("a", URL, picture_id="0" * 32),
         LookContent("a", picture_id="0" * 32),
     ):
-        with pytest.raises(LookError, match="picture"):
+        with pytest.raises(InvalidLookError, match="picture"):
             looks.add([content])
     assert looks.all() == []
 

@@ -10,8 +10,8 @@ import pytest
 from productrecs.features.looks.look import (
     MAX_VERSIONS,
     Hotspot,
+    InvalidLookError,
     LookContent,
-    LookError,
     LookState,
     UnknownLookError,
 )
@@ -106,7 +106,7 @@ def test_a_look_is_stored_as_given_and_can_be_edited(looks: LookEditor) -> None:
 def test_what_is_no_look_is_refused_and_nothing_is_kept(
     looks: LookEditor, content: LookContent
 ) -> None:
-    with pytest.raises(LookError):
+    with pytest.raises(InvalidLookError):
         looks.add([LookContent("tent", URL), content])
 
     assert looks.all() == []

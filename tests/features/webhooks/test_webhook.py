@@ -11,7 +11,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
     DeliveryAttemptResult,
-    WebhookError,
+    RefusedWebhookEndpointError,
     WebhookEvent,
     WebhookMessage,
     WebhookMessageState,
@@ -80,7 +80,7 @@ def test_a_message_has_a_type_a_time_and_facts() -> None:
     ],
 )
 def test_an_address_that_cannot_get_messages_is_refused(url: str, words: str) -> None:
-    with pytest.raises(WebhookError, match=words):
+    with pytest.raises(RefusedWebhookEndpointError, match=words):
         parse_endpoint_url(url, ())
 
 

@@ -22,6 +22,7 @@ from productrecs.training.installed_models import (
     PACKAGED,
     InstalledModel,
     InstalledModels,
+    ModelInUseError,
     ModelSourceError,
     OfferedModel,
     is_sha256,
@@ -272,7 +273,7 @@ def _delete_descriptors(services: Services, name: str) -> None:
     """Delete what a picture model has described.
 
     Raises:
-        ModelSourceError: when it is the current one, or lists still come from it.
+        ModelInUseError: when it is the current one, or lists still come from it.
     """
     encoders = services.find_or_convert_picture_encoders()
     if (encoder := encoders.by_name().get(name)) is None:
@@ -283,7 +284,7 @@ def _delete_descriptors(services: Services, name: str) -> None:
     )
     if progress.served_stores or encoders.current().embedding.name == embedder:
         message = f"{name} serves {progress.served_stores} stores; use another model first"
-        raise ModelSourceError(message)
+        raise ModelInUseError(message)
     delete_encoder_descriptors(services.database, services.visual_model_folder, embedder)
 
 
@@ -291,12 +292,12 @@ def _delete_text_vectors(sha256: str, name: str, data: Path | None) -> None:
     """Delete what a text model has embedded.
 
     Raises:
-        ModelSourceError: when it serves stores.
+        ModelInUseError: when it serves stores.
     """
     root, vectors = search_index_folder(load_settings(data)), text_vectors_name(sha256)
     if served := count_served_stores(root, vectors)[0]:
         message = f"{name} serves {served} stores until another model is ready"
-        raise ModelSourceError(message)
+        raise ModelInUseError(message)
     delete_previous_vectors(root, vectors)
 
 

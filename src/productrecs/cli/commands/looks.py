@@ -19,9 +19,9 @@ from productrecs.features.looks.hotspot_proposals import (
 )
 from productrecs.features.looks.look import (
     Hotspot,
+    InvalidLookError,
     Look,
     LookContent,
-    LookError,
     validate_box,
 )
 from productrecs.features.looks.look_editor import LookEditor
@@ -116,7 +116,7 @@ def _accepted_hotspots(
     """Return the accepted hotspots.
 
     Raises:
-        LookError: when there is no such proposal.
+        InvalidLookError: when there is no such proposal.
     """
     if "all" in accepted:
         return [proposal.hotspot() for proposal in proposals]
@@ -125,7 +125,7 @@ def _accepted_hotspots(
         number, _, item_id = text.partition("=")
         if not number.isdecimal() or not 1 <= int(number) <= len(proposals):
             message = f"there is no proposal {number!r}; there are {len(proposals)}"
-            raise LookError(message)
+            raise InvalidLookError(message)
         chosen.append(proposals[int(number) - 1].hotspot(item_id or None))
     return chosen
 
@@ -251,7 +251,7 @@ def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
     look_inputs = _read_look_file(file)
     if len(look_inputs) != 1:
         message = "the file must contain exactly one look"
-        raise LookError(message)
+        raise InvalidLookError(message)
     with open_store(data, domain) as (services, store):
         editor = LookEditor(services.database, store, services.clock)
         editor.edit(
@@ -335,13 +335,13 @@ def _read_look_file(file: Path) -> list[_LookInput]:
     """Return the looks in a file.
 
     Raises:
-        LookError: when the file holds something else.
+        InvalidLookError: when the file holds something else.
     """
     try:
         content = msgspec.json.decode(file.read_bytes(), type=_LookInput | list[_LookInput])
     except msgspec.DecodeError as error:
         message = f"{file.name} is not a valid file of looks: {error}"
-        raise LookError(message) from error
+        raise InvalidLookError(message) from error
     return content if isinstance(content, list) else [content]
 
 
@@ -351,7 +351,7 @@ def _look_contents_with_stored_pictures(
     """Return the contents of looks, after storing their pictures.
 
     Raises:
-        LookError: when a picture's file cannot be read.
+        InvalidLookError: when a picture's file cannot be read.
     """
     picture_ids = iter(
         _store_pictures(
@@ -378,7 +378,7 @@ def _store_pictures(editor: LookEditor, files: Sequence[Path]) -> list[str]:
     """Store pictures; return the id of each.
 
     Raises:
-        LookError: when a file cannot be read, or holds no picture.
+        InvalidLookError: when a file cannot be read, or holds no picture.
     """
     picture_ids = []
     with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
@@ -391,7 +391,7 @@ def _store_pictures(editor: LookEditor, files: Sequence[Path]) -> list[str]:
                 )
             except (OSError, NotAPictureError, PictureTooLargeError) as error:
                 message = f"{file.name} cannot be used as the picture of a look: {error}"
-                raise LookError(message) from error
+                raise InvalidLookError(message) from error
     return picture_ids
 
 
@@ -402,7 +402,7 @@ def _parse_hotspot(text: str) -> Hotspot:
         box = validate_box([float(one) for one in numbers.split(",")])
     except ValueError as error:
         message = f"--hotspot {text!r} is not X,Y,WIDTH,HEIGHT=ITEM"
-        raise LookError(message) from error
+        raise InvalidLookError(message) from error
     return Hotspot(label, box, item_id)
 
 

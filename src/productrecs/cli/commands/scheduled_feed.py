@@ -12,7 +12,7 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
 from productrecs.features.imports.scheduled_feeds.feed_editor import (
-    NoFeedError,
+    NoScheduledFeedError,
     ScheduledFeedEditor,
     ScheduledFeedForm,
 )
@@ -187,7 +187,7 @@ def _feed_fields(services: Services, store: Store) -> dict[str, Any]:
     found, last = _feed_editor(services, store).find_with_last_import()
     if found is None:
         message = f"{store.domain} has no scheduled feed: productrecs feed set"
-        raise NoFeedError(message)
+        raise NoScheduledFeedError(message)
     with services.database.reading() as connection:
         repository = ScheduledFeedRepository(connection, store.store_id)
         fetches = repository.newest_fetches(_SHOWN_FETCHES)

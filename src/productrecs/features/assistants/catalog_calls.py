@@ -41,7 +41,7 @@ class InvalidCatalogCallError(ProductRecsError):
     """A call of an assistant does not have the form that the protocol gives it."""
 
 
-class CatalogCallTooLargeError(ProductRecsError):
+class TooManyLookupIdsError(ProductRecsError):
     """A lookup has more ids than one call may have."""
 
 
@@ -237,7 +237,7 @@ def parse_catalog_call(body: object, kind: type[Call]) -> Call:
 
     Raises:
         InvalidCatalogCallError: when it has another form.
-        CatalogCallTooLargeError: when it has too many ids.
+        TooManyLookupIdsError: when it has too many ids.
     """
     try:
         call = msgspec.convert(body, kind)
@@ -280,7 +280,7 @@ def _check_lookup_ids(ids: list[str]) -> None:
         raise InvalidCatalogCallError(message)
     if len(ids) > MAX_IDS:
         message = f"a lookup may have at most {MAX_IDS} ids, and this one has {len(ids)}"
-        raise CatalogCallTooLargeError(message)
+        raise TooManyLookupIdsError(message)
 
 
 def cursor_after(count: int) -> str:

@@ -25,7 +25,7 @@ from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.format_detection import UnknownItemFormatError
 from productrecs.features.imports.feeds.xml_feed import BrokenFeedError, NotAFeedError
 from productrecs.features.imports.import_services import ImportServices
-from productrecs.features.imports.json_array_reader import NotAnArrayError
+from productrecs.features.imports.json_array_reader import BrokenJsonArrayError
 from productrecs.features.imports.order_file_reader import (
     EmptyCatalogError,
     NoOrderTimesError,
@@ -289,7 +289,7 @@ MERCHANT_TEXTS: Final[Mapping[type[ProductRecsError], str]] = MappingProxyType(
         CatalogLimitError: "The file has more new products than your plan allows. Nothing "
         "was imported. Choose a larger plan, or import fewer products.",
         NoOrderTimesError: "",
-        NotAnArrayError: "",
+        BrokenJsonArrayError: "",
         BrokenFeedError: "",
         NotAFeedError: "",
     }

@@ -137,7 +137,7 @@ def read_items(
 
     Raises:
         UnknownItemFormatError: when the format cannot be detected.
-        NotAnArrayError: when a `.json` is not JSON, or holds no array of items.
+        BrokenJsonArrayError: when a `.json` is not JSON, or holds no array of items.
         MissingColumnsError: when a table lacks a required column.
         BrokenFeedError: where XML is not well-formed.
         NotAFeedError: when XML holds no item.

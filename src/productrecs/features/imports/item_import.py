@@ -118,7 +118,7 @@ def import_items(
         UnknownItemFormatError: when the format cannot be detected.
         MissingColumnsError: when a table lacks a required column.
         NoTitleColumnError: when a table has no column of titles, and no known product.
-        NotAnArrayError: for a `.json` without an array.
+        BrokenJsonArrayError: for a `.json` without an array.
         BrokenFeedError: where XML is not well-formed.
         NotAFeedError: for XML without items.
         CatalogLimitError: when the catalog would exceed the plan's limit.

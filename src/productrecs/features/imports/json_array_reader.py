@@ -12,7 +12,7 @@ _BLANKS: Final = " \t\r\n"
 _IN_NUMBERS: Final = ("", *"0123456789.eE+-")
 
 
-class NotAnArrayError(ProductRecsError):
+class BrokenJsonArrayError(ProductRecsError):
     """The file is not JSON, or neither an array nor an object with one."""
 
 
@@ -36,7 +36,7 @@ class JsonArrayReader:
         """Yield the text of each member.
 
         Raises:
-            NotAnArrayError: where the text is not JSON.
+            BrokenJsonArrayError: where the text is not JSON.
         """
         self._skip_to_first_member()
         if self._peek_after_blanks() == "]":
@@ -107,7 +107,7 @@ class JsonArrayReader:
             raise self._error("it is not UTF-8 text") from error
         self._text, self._at = self._text[self._at :] + decoded, 0
 
-    def _error(self, reason: str) -> NotAnArrayError:
-        return NotAnArrayError(
+    def _error(self, reason: str) -> BrokenJsonArrayError:
+        return BrokenJsonArrayError(
             f"this is not a JSON array of items, nor an object with a list items: {reason}"
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from productrecs.engines.visual.region_proposals import intersection_over_union
-from productrecs.features.looks.look import LONGEST_LABEL, Hotspot, Look, LookError
+from productrecs.features.looks.look import LONGEST_LABEL, Hotspot, InvalidLookError, Look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.photo_spots import PhotoSpot
 from productrecs.records.catalog.catalog_view import CatalogView
@@ -35,7 +35,7 @@ def load_or_fetch_look_picture(
     """Return the picture of a look: the stored one, or fetched from its address.
 
     Raises:
-        LookError: when it is no longer stored.
+        InvalidLookError: when it is no longer stored.
         PictureUnavailableError: when it cannot be fetched.
     """
     content = look.content
@@ -43,7 +43,7 @@ def load_or_fetch_look_picture(
         stored = looks.picture(content.picture_id)
         if stored is None:
             message = "the look's picture is no longer stored here; upload it again"
-            raise LookError(message)
+            raise InvalidLookError(message)
         return stored
     url = absolute_url(content.image_url, domain)
     return fetch_picture(url, trusted_hosts=trusted).content or b""

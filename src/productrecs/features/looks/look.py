@@ -24,15 +24,15 @@ Box = tuple[float, float, float, float]
 """x, y, width and height as fractions of the upright picture, from its top left."""
 
 
-class LookError(ProductRecsError):
-    """A look is invalid; the message names the field and its valid values."""
+class InvalidLookError(ProductRecsError):
+    """A look is invalid or one too many; the message names the field and valid values."""
 
 
 class UnknownLookError(ProductRecsError):
     """The store has no look of this id."""
 
 
-class UnknownPictureError(ProductRecsError):
+class UnknownLookPictureError(ProductRecsError):
     """The store has no such picture."""
 
 
@@ -93,14 +93,14 @@ def validate_look(content: LookContent) -> LookContent:
     """Return a validated look in its stored form.
 
     Raises:
-        LookError: when it is invalid.
+        InvalidLookError: when it is invalid.
     """
     _check_picture(content)
     _check_id("item_id", content.item_id)
     _check_text("title", content.title, _LONGEST_TITLE)
     if len(content.hotspots) > MAX_HOTSPOTS:
         message = f"a look may have at most {MAX_HOTSPOTS} hotspots"
-        raise LookError(message)
+        raise InvalidLookError(message)
     for number, hotspot in enumerate(content.hotspots):
         where = f"hotspots.{number}"
         _check_text(f"{where}.label", hotspot.label, LONGEST_LABEL)
@@ -113,7 +113,7 @@ def validate_box(box: Sequence[float], where: str = "bbox") -> Box:
     """Return a validated box.
 
     Raises:
-        LookError: when it is not within the picture.
+        InvalidLookError: when it is not within the picture.
     """
     if len(box) == _SIDES and all(math.isfinite(side) for side in box):
         x, y, width, height = box
@@ -124,32 +124,32 @@ def validate_box(box: Sequence[float], where: str = "bbox") -> Box:
         f"{where} must be [x, y, width, height], fractions of the picture from 0 to 1, "
         "and lie in it"
     )
-    raise LookError(message)
+    raise InvalidLookError(message)
 
 
 def _check_picture(content: LookContent) -> None:
     if bool(content.image_url) == bool(content.picture_id):
         message = "a look needs one picture: an image_url, or an image that is stored here"
-        raise LookError(message)
+        raise InvalidLookError(message)
     if content.picture_id:
         return
     if not re.fullmatch(r"(https?:/)?/[^/\s\\<>\"][^\s\\<>\"]*", content.image_url):
         message = "a look's image_url must be an http or https address, or a path (/...)"
-        raise LookError(message)
+        raise InvalidLookError(message)
     _check_text("image_url", content.image_url, _LONGEST_URL)
 
 
 def _check_id(where: str, text: str) -> None:
     if not text:
         message = f"{where} must name a product"
-        raise LookError(message)
+        raise InvalidLookError(message)
     _check_text(where, text, _LONGEST_ID)
 
 
 def _check_text(where: str, text: str, limit: int) -> None:
     if len(text) > limit or "\0" in text:
         message = f"{where} may have at most {limit} characters, and no NUL"
-        raise LookError(message)
+        raise InvalidLookError(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from productrecs.features.looks.look import (
     MAX_LOOKS,
     MAX_VERSIONS,
     Hotspot,
+    InvalidLookError,
     Look,
     LookContent,
-    LookError,
     LookState,
     LookVersion,
     SanitizedPicture,
@@ -46,7 +46,7 @@ class LookEditor:
         """Store new looks, as drafts or published at once; all or none.
 
         Raises:
-            LookError: when one is invalid, or there are too many.
+            InvalidLookError: when one is invalid, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
         checked, now_ms = list(map(validate_look, contents)), self._clock()
@@ -63,7 +63,7 @@ class LookEditor:
                 added.append(look)
             if repository.count() > MAX_LOOKS:
                 message = f"a store may have at most {MAX_LOOKS:,} looks; remove some first"
-                raise LookError(message)
+                raise InvalidLookError(message)
         return added
 
     def store_picture_and_delete_unused(
@@ -112,7 +112,7 @@ class LookEditor:
         A content without a picture leaves the present one.
 
         Raises:
-            LookError: when it is invalid.
+            InvalidLookError: when it is invalid.
             UnknownLookError: when there is no look with this id.
         """
 
@@ -128,7 +128,7 @@ class LookEditor:
         """Add hotspots to a look, such as accepted proposals.
 
         Raises:
-            LookError: when one is invalid, or there are too many.
+            InvalidLookError: when one is invalid, or there are too many.
             UnknownLookError: when there is no look with this id.
         """
         return self._apply_change_and_keep_version(
@@ -142,7 +142,7 @@ class LookEditor:
         """Set the picture of a look to a stored one; its hotspots do not change.
 
         Raises:
-            LookError: when the picture is no longer stored.
+            InvalidLookError: when the picture is no longer stored.
             UnknownLookError: when there is no look with this id.
         """
         picture_id = picture.picture_id
@@ -250,7 +250,7 @@ class LookEditor:
 def _check_picture_is_stored(repository: LookRepository, content: LookContent) -> None:
     if content.picture_id and not repository.has_picture(content.picture_id):
         message = "the look's picture is no longer stored here; upload it again"
-        raise LookError(message)
+        raise InvalidLookError(message)
 
 
 def _unknown_look_error(look_id: int) -> UnknownLookError:

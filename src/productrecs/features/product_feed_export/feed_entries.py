@@ -32,7 +32,7 @@ _LEVEL: Final = ">"
 _GTIN_LENGTHS: Final = frozenset({8, 12, 13, 14})
 
 
-class UnknownFeedError(ProductRecsError):
+class UnknownExportedFeedError(ProductRecsError):
     """There is no feed at an address: it is off, or the signature is wrong."""
 
 

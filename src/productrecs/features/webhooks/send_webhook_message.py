@@ -22,7 +22,7 @@ from productrecs.core.outbound_http import (
 )
 from productrecs.features.webhooks.webhook import (
     DeliveryAttemptResult,
-    WebhookError,
+    RefusedWebhookEndpointError,
     WebhookMessage,
     parse_endpoint_url,
     webhook_signature_headers,
@@ -52,7 +52,7 @@ def send_message(
     try:
         target = resolve_target(parse_endpoint_url(url, trusted), trusted, lookup)
         return _post_signed_body(target, headers, body, until)
-    except WebhookError as error:
+    except RefusedWebhookEndpointError as error:
         return DeliveryAttemptResult(None, str(error))
     except ForbiddenUrlError as error:
         return DeliveryAttemptResult(

@@ -82,7 +82,7 @@ class WebhookMessageState(StrEnum):
     FAILED = "failed"
 
 
-class WebhookError(ProductRecsError):
+class RefusedWebhookEndpointError(ProductRecsError):
     """An endpoint cannot be added; the message says why."""
 
 
@@ -197,20 +197,20 @@ def parse_endpoint_url(url: str, trusted: Collection[str]) -> str:
     Whether its host is public is checked by each attempt, since it may change.
 
     Raises:
-        WebhookError: when it is not an https URL, or http of a trusted host.
+        RefusedWebhookEndpointError: when it is not an https URL, or http of a trusted host.
     """
     url = url.strip()
     split = split_typed_url(url, _MAX_URL)
     if split is None:
         message = "Enter a whole address, such as https://hooks.example.com/productrecs."
-        raise WebhookError(message)
+        raise RefusedWebhookEndpointError(message)
     is_trusted = is_trusted_host(split.hostname or "", split.port, trusted)
     if split.scheme != "https" and not (split.scheme == "http" and is_trusted):
         message = "The address must begin with https://, so that nobody else can read it."
-        raise WebhookError(message)
+        raise RefusedWebhookEndpointError(message)
     if "@" in split.netloc or split.fragment:
         message = "The address may contain neither a user, a password nor a # part."
-        raise WebhookError(message)
+        raise RefusedWebhookEndpointError(message)
     return url
 
 

@@ -22,14 +22,14 @@ from productrecs.core.errors import (
 from productrecs.core.report import ReportError
 from productrecs.engines.text.index_schema import BrokenIndexError
 from productrecs.features.assistants.catalog_calls import (
-    CatalogCallTooLargeError,
     InvalidCatalogCallError,
+    TooManyLookupIdsError,
 )
 from productrecs.features.assistants.ucp_profile import UnknownAssistantCatalogError
 from productrecs.features.guides.developer_guide_rendering import UnknownGuideError
-from productrecs.features.looks.look import UnknownPictureError
+from productrecs.features.looks.look import UnknownLookPictureError
 from productrecs.features.mail_slots.mail_slot import UnknownMailSlotError
-from productrecs.features.product_feed_export.feed_entries import UnknownFeedError
+from productrecs.features.product_feed_export.feed_entries import UnknownExportedFeedError
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
     WidgetConfigTooLargeError,
@@ -98,7 +98,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         MissingColumnsError: ErrorCode(400, "missing_columns"),
         ReportError: ErrorCode(400, "report_impossible"),
         InvalidCatalogCallError: ErrorCode(400, "catalog_call_invalid"),
-        CatalogCallTooLargeError: ErrorCode(400, "request_too_large"),
+        TooManyLookupIdsError: ErrorCode(400, "request_too_large"),
         UploadStalledError: ErrorCode(400, "upload_stalled"),
         ClientDisconnectedError: ErrorCode(400, "client_closed"),
         MissingKeyError: ErrorCode(401, "key_missing"),
@@ -116,8 +116,8 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UnknownPlacementError: ErrorCode(404, "placement_unknown"),
         UnknownBundleError: ErrorCode(404, "bundle_unknown"),
         UnknownExperimentError: ErrorCode(404, "test_unknown"),
-        UnknownPictureError: ErrorCode(404, "picture_unknown"),
-        UnknownFeedError: ErrorCode(404, "feed_unknown"),
+        UnknownLookPictureError: ErrorCode(404, "picture_unknown"),
+        UnknownExportedFeedError: ErrorCode(404, "feed_unknown"),
         UnknownMailSlotError: ErrorCode(404, "mail_slot_unknown"),
         UnknownAssistantCatalogError: ErrorCode(404, "assistant_catalog_unknown"),
         UnknownBuildError: ErrorCode(404, "build_unknown"),

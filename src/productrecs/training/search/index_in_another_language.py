@@ -23,7 +23,7 @@ MAX_PRODUCTS: Final = 100_000
 """Products up to which a trial index is built: about ten seconds."""
 
 
-class TooManyProductsError(ProductRecsError):
+class CatalogTooLargeForTrialIndexError(ProductRecsError):
     """The catalog is too large for a trial index."""
 
 
@@ -41,7 +41,7 @@ def temporary_index_in_language(
     example from `de` to `de-CH`, it is the `served` one.
 
     Raises:
-        TooManyProductsError: when the catalog is too large.
+        CatalogTooLargeForTrialIndexError: when the catalog is too large.
         BrokenIndexError: when the index cannot be written.
         OSError: when the disk is full or fails.
     """
@@ -55,7 +55,7 @@ def temporary_index_in_language(
             f"The catalog has more than {MAX_PRODUCTS:,} products: search cannot be tried "
             f"in another language before saving."
         )
-        raise TooManyProductsError(message)
+        raise CatalogTooLargeForTrialIndexError(message)
     with temp_folder(parent, ".trial-index-") as temporary:
         folder = IndexFolder(temporary / store_id)
         manifest = IndexManifest(

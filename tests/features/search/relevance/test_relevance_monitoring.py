@@ -19,7 +19,7 @@ from productrecs.features.search.relevance.configuration_changes import AUDITED_
 from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
     MAX_TOP,
-    QuerySetError,
+    RefusedQuerySetChangeError,
     add_query_by_hand,
     intent_of,
     refresh_query_set,
@@ -254,7 +254,7 @@ def test_a_refresh_keeps_what_the_merchant_added_and_removed(shop: RelevanceStor
     assert remove_query(database, store, "tents", NOON)
     assert not remove_query(database, store, "tents", NOON)
     shop.add("garden chair")
-    with pytest.raises(QuerySetError):
+    with pytest.raises(RefusedQuerySetChangeError):
         add_query_by_hand(database, store, "  ", NOON)
 
     shop.count(chairs=3)
@@ -516,7 +516,7 @@ def test_stores_do_not_share_queries_judgements_or_measures(
     assert not other.queries()
     assert other.measure().queries == 0
     assert len(read_measures(services.database, shop.store.store_id)) == 1
-    with pytest.raises(QuerySetError):
+    with pytest.raises(RefusedQuerySetChangeError):
         store_or_delete_hand_judgement(
             services.database, other.store, "lamp", 0, RelevanceGrade.BAD, NOON
         )

@@ -35,7 +35,7 @@ from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
     MAX_TOP,
     MIN_SEARCHERS,
-    QuerySetError,
+    RefusedQuerySetChangeError,
     add_query_by_hand,
     find_query,
     refresh_query_set,
@@ -128,7 +128,7 @@ def measure_or_change_query_set(visit: Visit) -> Reply:
         raise PageNotFoundError
     try:
         added = add_query_by_hand(visit.database, store, visit.form["q"], now_ms)
-    except QuerySetError as error:
+    except RefusedQuerySetChangeError as error:
         return _relevance_page(
             visit, typed=visit.form["q"], error=sentence(error), status=422
         )
@@ -249,7 +249,7 @@ def save_or_delete_judgement(visit: Visit) -> Reply:
         store_or_delete_hand_judgement(
             visit.database, visit.store, text, number, _GRADES.get(grade), visit.now_ms
         )
-    except QuerySetError as error:
+    except RefusedQuerySetChangeError as error:
         raise PageNotFoundError(sentence(error)) from error
     if visit.is_partial:
         return _judged_query_page(visit, "relevance_judge.html", text)

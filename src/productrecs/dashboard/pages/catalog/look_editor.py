@@ -39,9 +39,9 @@ from productrecs.features.looks.hotspot_proposals import (
 )
 from productrecs.features.looks.look import (
     Hotspot,
+    InvalidLookError,
     Look,
     LookContent,
-    LookError,
     LookState,
     UnknownLookError,
 )
@@ -85,13 +85,13 @@ class HotspotDraft:
         """Return the hotspot of the fields.
 
         Raises:
-            LookError: when a number is invalid.
+            InvalidLookError: when a number is invalid.
         """
         try:
             x, y, width, height = (parse_typed_number(edge) / 100 for edge in self.box)
         except ValueError:
             message = f"hotspots.{row}.bbox needs four numbers, in per cent of the photo"
-            raise LookError(message) from None
+            raise InvalidLookError(message) from None
         box = (x, y, min(width, 1 - x), min(height, 1 - y))
         return Hotspot(self.label, box, self.item_id)
 
@@ -134,18 +134,18 @@ class LookDraft:
         """Return the look of the fields; `titles` are those of existing products.
 
         Raises:
-            LookError: when it names an unknown product, or a number is invalid.
+            InvalidLookError: when it names an unknown product, or a number is invalid.
         """
         if self.item_id not in titles:
             message = "item_id: choose the product on whose page the look is shown"
-            raise LookError(message)
+            raise InvalidLookError(message)
         for row, spot in enumerate(self.spots):
             if spot.item_id not in titles:
                 what = (
                     f"there is no product {spot.item_id}" if spot.item_id else "it is empty"
                 )
                 message = f"hotspots.{row}.item_id choose a product of your catalog; {what}"
-                raise LookError(message)
+                raise InvalidLookError(message)
         spots = tuple(spot.hotspot(row) for row, spot in enumerate(self.spots))
         return LookContent(self.item_id, title=self.title, hotspots=spots)
 
@@ -158,7 +158,7 @@ class LookDraft:
         )
 
 
-def look_errors_by_field(error: LookError) -> dict[str, str]:
+def look_errors_by_field(error: InvalidLookError) -> dict[str, str]:
     """Return an error by its field or hotspot row."""
     text = str(error)
     row_error = _ROW_ERROR.fullmatch(text)
@@ -224,7 +224,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
         ):
             return _look_editor_page(visit, look, draft, status=422, is_hidden=True)
         editor.edit(look.look_id, content)
-    except LookError as error:
+    except InvalidLookError as error:
         return _look_editor_page(
             visit, look, draft, status=422, errors=look_errors_by_field(error)
         )
@@ -254,7 +254,7 @@ def replace_look_photo(visit: Visit) -> Reply:
     look, editor = _find_look(visit, visit.form["look"]), look_editor_of(visit)
     try:
         editor.set_picture(look.look_id, store_look_photo(visit, editor))
-    except (LookError, *UNREADABLE) as error:
+    except (InvalidLookError, *UNREADABLE) as error:
         draft = LookDraft.of_content(look.content)
         return _look_editor_page(
             visit, look, draft, status=422, errors={"file": sentence(error)}
@@ -302,7 +302,7 @@ def preview_look_draft(visit: Visit) -> Reply:
     look, draft = _find_look(visit, visit.form["look"]), LookDraft.of_form(visit.form)
     spots = []
     for row, spot in enumerate(draft.spots):
-        with contextlib.suppress(LookError):
+        with contextlib.suppress(InvalidLookError):
             spots.append(spot.hotspot(row))
     content = replace(look.content, title=draft.title, hotspots=tuple(spots))
     return render_look_preview(visit, replace(look, content=content))

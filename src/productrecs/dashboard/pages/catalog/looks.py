@@ -16,9 +16,9 @@ from productrecs.dashboard.page import (
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.report_values import recount_note
 from productrecs.features.looks.look import (
+    InvalidLookError,
     Look,
     LookContent,
-    LookError,
     LookState,
     SanitizedPicture,
 )
@@ -98,7 +98,7 @@ def add_look(visit: Visit) -> Reply:
     try:
         content = LookContent(item_id, title=title, picture_id=picture.picture_id)
         look = editor.add([content])[0]
-    except LookError as error:
+    except InvalidLookError as error:
         return show_looks(visit, status=422, errors={"title": sentence(error)})
     return visit.redirect(f"{LOOKS_PATH}/edit?look={look.look_id}&propose=1")
 

@@ -13,7 +13,7 @@ from productrecs.dashboard.pages.connect.file_imports import (
     status_text_and_tone,
 )
 from productrecs.features.imports.scheduled_feeds.feed_editor import (
-    NoFeedError,
+    NoScheduledFeedError,
     ScheduledFeedEditor,
     ScheduledFeedForm,
 )
@@ -68,7 +68,7 @@ def request_feed_fetch(visit: Visit) -> Reply:
     message = "The feed is fetched now: see below."
     try:
         _editor(visit).enqueue_full_fetch(visit.system_ms)
-    except NoFeedError:
+    except NoScheduledFeedError:
         message = _NO_FEED
     return visit.redirect(FEED_PATH, message)
 
@@ -78,7 +78,7 @@ def remove_scheduled_feed(visit: Visit) -> Reply:
     message = "The feed is removed. Your products stay."
     try:
         _editor(visit).remove_feed_and_its_file()
-    except NoFeedError:
+    except NoScheduledFeedError:
         message = _NO_FEED
     return visit.redirect(FEED_PATH, message)
 

@@ -31,7 +31,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.index_in_another_language import (
-    TooManyProductsError,
+    CatalogTooLargeForTrialIndexError,
     temporary_index_in_language,
 )
 
@@ -100,7 +100,7 @@ def show_language_effect_on_query_set(visit: Visit) -> Reply:
         try:
             with trial as index:
                 effect = measure_effect_on_query_set(visit, now, replace(then, index=index))
-        except TooManyProductsError as error:
+        except CatalogTooLargeForTrialIndexError as error:
             errors["language"] = str(error)
             return _page_of_store_settings(visit, sent, errors, status=422)
     return _page_of_store_settings(visit, sent, effect=effect)

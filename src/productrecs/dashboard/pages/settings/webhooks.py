@@ -17,9 +17,9 @@ from productrecs.features.webhooks.sample_messages import sample_message
 from productrecs.features.webhooks.webhook import (
     LOG_DAYS,
     MAX_ENDPOINTS,
+    RefusedWebhookEndpointError,
     WebhookEndpoint,
     WebhookEndpointState,
-    WebhookError,
     WebhookEvent,
     WebhookMessageState,
     new_endpoint_id,
@@ -72,9 +72,9 @@ def add_webhook_endpoint(visit: Visit) -> Reply:
                 message = (
                     f"A store has at most {MAX_ENDPOINTS} addresses. Remove one first."
                 )
-                raise WebhookError(message)  # noqa: TRY301 - it ends the transaction
+                raise RefusedWebhookEndpointError(message)  # noqa: TRY301 - ends it
             webhooks.add_endpoint(endpoint)
-    except WebhookError as error:
+    except RefusedWebhookEndpointError as error:
         return show_webhooks(visit, status=422, typed=typed, error=str(error))
     return show_webhooks(visit, chosen=endpoint.endpoint_id, secret=secret)
 

@@ -26,8 +26,12 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.stored_secret_cipher import StoredSecretCipher
 
 
-class NoFeedError(ProductRecsError):
-    """The store has no feed, or nothing of it waits."""
+class NoScheduledFeedError(ProductRecsError):
+    """The store has no scheduled feed."""
+
+
+class NoImportableFeedFileError(ProductRecsError):
+    """No file of the feed waits for a yes, or the one that waits cannot be imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class ScheduledFeedEditor:
         """Fetch the feed again, also if its file has not changed.
 
         Raises:
-            NoFeedError: when the store has no feed.
+            NoScheduledFeedError: when the store has no feed.
         """
         feed, _ = self.find_with_last_import()
         if feed is None:
@@ -105,7 +109,7 @@ class ScheduledFeedEditor:
         """Remove the feed with its secrets; the catalog stays.
 
         Raises:
-            NoFeedError: when the store has no feed.
+            NoScheduledFeedError: when the store has no feed.
         """
         feed, _ = self.find_with_last_import()
         if feed is None:
@@ -116,7 +120,7 @@ class ScheduledFeedEditor:
         """Import the file that waits for a yes.
 
         Raises:
-            NoFeedError: when none waits.
+            NoImportableFeedFileError: when none waits, or it cannot be imported.
         """
         waiting = self._require_waiting_import()
         with self.database.transaction() as transaction:
@@ -133,7 +137,7 @@ class ScheduledFeedEditor:
         """Discard the file that waits; the next one that differs is checked again.
 
         Raises:
-            NoFeedError: when none waits.
+            NoImportableFeedFileError: when none waits, or it cannot be imported.
         """
         waiting = self._require_waiting_import()
         with self.database.transaction() as transaction:
@@ -146,10 +150,10 @@ class ScheduledFeedEditor:
         _, last = self.find_with_last_import()
         if last is None or last.status is not ImportStatus.CHECKED:
             message = "no file of the feed waits for a yes"
-            raise NoFeedError(message)
+            raise NoImportableFeedFileError(message)
         if problem := last.result.get("problem"):
             message = f"the file cannot be imported: {problem}"
-            raise NoFeedError(message)
+            raise NoImportableFeedFileError(message)
         return last
 
     def _replace_feed_and_enqueue_fetch(
@@ -178,5 +182,5 @@ def _is_same_host(before: ScheduledFeed, url: str) -> bool:
     return (old.scheme, old.netloc.lower()) == (new.scheme, new.netloc.lower())
 
 
-def _no_feed_error() -> NoFeedError:
-    return NoFeedError("the store has no scheduled feed")
+def _no_feed_error() -> NoScheduledFeedError:
+    return NoScheduledFeedError("the store has no scheduled feed")

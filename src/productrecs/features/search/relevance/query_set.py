@@ -42,8 +42,8 @@ MIN_SEARCHERS: Final = 2
 """A query that one shopper typed may name that shopper: it is not sampled."""
 
 
-class QuerySetError(ProductRecsError):
-    """A query or a judgement is invalid; the message says what is valid."""
+class RefusedQuerySetChangeError(ProductRecsError):
+    """A query or a judgement cannot be added; the message says why."""
 
 
 def first_log_day(store: Store, now_ms: int) -> str:
@@ -137,13 +137,13 @@ def add_query_by_hand(
     """Add a query by hand; return it. A removed one comes back.
 
     Raises:
-        QuerySetError: when it has no words, or above the limit.
+        RefusedQuerySetChangeError: when it has no words, or above the limit.
     """
     query = " ".join(truncate_query(query_text).split())
     intent = intent_of(store, query)
     if not intent:
         message = "type the words that a shopper would search for"
-        raise QuerySetError(message)
+        raise RefusedQuerySetChangeError(message)
     days = (first_log_day(store, now_ms), "9999-12-31")
     with database.reading() as connection:
         counts = SearchFigureRepository(
@@ -157,7 +157,7 @@ def add_query_by_hand(
             return known
         if sum(set_query.origin == HAND for set_query in present.values()) >= MAX_BY_HAND:
             message = f"a store may add {MAX_BY_HAND} queries; remove some first"
-            raise QuerySetError(message)
+            raise RefusedQuerySetChangeError(message)
         searches = _search_count(counts, intent)
         added = QuerySetEntry(intent, query, HAND, searches, float(max(searches, 1)))
         repository.put_queries([added], now_ms)
@@ -200,12 +200,12 @@ def store_or_delete_hand_judgement(
     """Store the grade of an item for the query `query_text`; None deletes it.
 
     Raises:
-        QuerySetError: when the query is not in the set.
+        RefusedQuerySetChangeError: when the query is not in the set.
     """
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         known = find_query(store, repository.queries(), query_text)
         if known is None:
             message = "this query is not in the set; add it first"
-            raise QuerySetError(message)
+            raise RefusedQuerySetChangeError(message)
         repository.store_or_delete_hand_judgement(known.intent, item, grade, now_ms)

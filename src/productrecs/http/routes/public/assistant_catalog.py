@@ -332,7 +332,7 @@ class AssistantRequest:
         """Return the reply to a call, and meter it.
 
         Raises:
-            InvalidCatalogCallError, CatalogCallTooLargeError: when the call is wrong.
+            InvalidCatalogCallError, TooManyLookupIdsError: when the call is wrong.
         """
         call, context = parse_catalog_call(body, _CALLS[operation]), self.exchange.context
         meter = await context.metering.get_or_open_meter(self.store, context.read)

@@ -10,8 +10,8 @@ from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.features.assistants.catalog_calls import (
-    CatalogCallTooLargeError,
     InvalidCatalogCallError,
+    TooManyLookupIdsError,
     agent_host,
 )
 from productrecs.features.assistants.related_products_extension import RELATED_INPUTS
@@ -234,7 +234,7 @@ async def _call_tool(admitted: AssistantRequest, params: dict[str, Any]) -> dict
     operation = CatalogOperation(params["name"])
     try:
         reply = await admitted.answer_and_meter(operation, arguments.get("catalog"))
-    except (InvalidCatalogCallError, CatalogCallTooLargeError) as error:
+    except (InvalidCatalogCallError, TooManyLookupIdsError) as error:
         raise _RpcError(_INVALID_PARAMS, str(error)) from error
     text = _encode(reply).decode()
     return {"structuredContent": reply, "content": [{"type": "text", "text": text}]}

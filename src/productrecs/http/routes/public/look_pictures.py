@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import Path, Request, Response
 
-from productrecs.features.looks.look import UnknownPictureError
+from productrecs.features.looks.look import UnknownLookPictureError
 from productrecs.features.looks.repository import read_look_picture
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import matches_etag
@@ -71,4 +71,4 @@ async def look_picture(
         if content is not None:
             return Response(content, media_type=_KIND, headers=headers)
     message = "no look has this picture any more; GET /v1/looks lists the current ones"
-    raise UnknownPictureError(message)
+    raise UnknownLookPictureError(message)

@@ -15,7 +15,7 @@ from productrecs.features.forecast.demand_reports import stock_labels_by_item_id
 from productrecs.features.product_feed_export.feed_entries import (
     FeedFormat,
     FeedProductCounts,
-    UnknownFeedError,
+    UnknownExportedFeedError,
     is_feed_signature_valid,
 )
 from productrecs.features.product_feed_export.feed_fetches.repository import (
@@ -142,8 +142,8 @@ async def _find_store_and_feed_format(
     """Return the store and format of a signed address.
 
     Raises:
-        UnknownFeedError: when there is no such store or file, the store's feeds are off, or
-            the signature is wrong.
+        UnknownExportedFeedError: when there is no such store or file, the store's feeds
+            are off, or the signature is wrong.
     """
     store = await find_store_with_setting(context, domain, lambda on: on.product_feeds)
     feed = next((known for known in FeedFormat if known == file_name), None)
@@ -155,7 +155,7 @@ async def _find_store_and_feed_format(
         "there is no such feed here; the dashboard's page Product feeds switches feeds "
         "on and has their addresses"
     )
-    raise UnknownFeedError(message)
+    raise UnknownExportedFeedError(message)
 
 
 def _feed_etag(cached_store: "CachedStore", feed: FeedFormat, now_ms: int) -> str:
