@@ -26,7 +26,7 @@ from productrecs.engines.demand.calendar_effects import (
 )
 from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
 from productrecs.engines.demand.forecast import forecast_demand, with_calendar_effects
-from productrecs.engines.demand.price_elasticity import PaidPrices, price_elasticity
+from productrecs.engines.demand.price_elasticity import HighestPaidPrices, price_elasticity
 from productrecs.training.demand.calendar_events import public_holidays
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _price_errors(
     prices[:, ahead : ahead + _LENGTH] = 0.7
     amounts = rng.poisson(amounts * prices**elasticity).astype(np.float32)
     rows, days = np.nonzero(amounts[:, :origin])
-    paid = PaidPrices(rows, days, prices[rows, days])
+    paid = HighestPaidPrices(rows, days, prices[rows, days])
     first = made_demand.FIRST_DAY
     found = price_elasticity(history(amounts[:, :origin], first), paid)
     last_day = first + ahead + _LENGTH - 1

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.quality.datasets import online_retail_sales
 from benchmarks.quality.demand import history
 from benchmarks.report import Figure
-from productrecs.engines.demand.price_elasticity import PaidPrices
-from productrecs.features.forecast.order_replay import replay_order_rules
+from productrecs.engines.demand.price_elasticity import HighestPaidPrices
+from productrecs.features.forecast.order_sheet_replay import replay_order_rules
 from productrecs.features.forecast.repository import ForecastItemRow
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.demand.demand_inputs import DemandInputs, days_between
@@ -45,7 +45,7 @@ def measure(report: Report) -> None:
         [],
         "units",
         0,
-        PaidPrices(nothing, nothing, np.zeros(0)),
+        HighestPaidPrices(nothing, nothing, np.zeros(0)),
     )
     items = [
         ForecastItemRow(

@@ -25,10 +25,10 @@ from productrecs.engines.visual.region_proposals import (
     propose_regions,
 )
 from productrecs.engines.visual.visual_similarity import (
-    MatchConfidence,
+    MatchCalibration,
     NeighbourTable,
     PicturedItems,
-    fit_match_confidence,
+    fit_match_calibration,
     similarity_floor,
 )
 from productrecs.features.looks.photo_spots import (
@@ -140,7 +140,7 @@ def tally_of(
     lot, tally, sureness = (
         np.random.default_rng(seed),
         Tally(),
-        fit_match_confidence(shop.model),
+        fit_match_calibration(shop.model),
     )
     numbers = np.arange(int(odd), len(pictures), 2)
     for _ in range(SCENES):
@@ -156,7 +156,7 @@ def sheet_of(
     shop: Shop, pictures: Sequence[Pixels], rooms: Sequence[Pixels], count: int = 12
 ) -> Image.Image:
     """Return scenes with what was said of them, to be looked at."""
-    lot, sureness = np.random.default_rng(21), fit_match_confidence(shop.model)
+    lot, sureness = np.random.default_rng(21), fit_match_calibration(shop.model)
     columns = 4
     sheet = Image.new("RGB", (columns * PHOTO_SIDE, count // columns * PHOTO_SIDE))
     for place in range(count):
@@ -175,7 +175,7 @@ def sheet_of(
     return sheet
 
 
-def look(shop: Shop, sureness: MatchConfidence, photo: Pixels) -> list[PhotoSpot]:
+def look(shop: Shop, sureness: MatchCalibration, photo: Pixels) -> list[PhotoSpot]:
     """Return what the analysis finds in a photo."""
     boxes = propose_regions(photo).boxes.tolist()
     windows = [box_window(photo, box) for box in boxes]

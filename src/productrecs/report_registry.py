@@ -24,7 +24,7 @@ from productrecs.features.forecast.demand_reports import (
     daily_forecast_report,
     stock_and_demand_report,
 )
-from productrecs.features.forecast.order_replay import order_replay_report
+from productrecs.features.forecast.order_sheet_replay import order_replay_report
 from productrecs.features.forecast.order_sheets import (
     order_sheet_report,
     supplier_order_report,

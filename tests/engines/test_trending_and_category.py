@@ -8,7 +8,7 @@ import pytest
 
 from productrecs.engines.engine_protocol import Metric
 from productrecs.engines.trending_and_category import (
-    TrendingSales,
+    SaleAndReturnLines,
     category_top_items,
     rank_trending,
 )
@@ -16,10 +16,10 @@ from productrecs.engines.trending_and_category import (
 Line = tuple[int, int, int, float, int]  # item, basket, units, revenue, time
 
 
-def sales(*lines: Line) -> TrendingSales:
+def sales(*lines: Line) -> SaleAndReturnLines:
     columns = list(zip(*lines, strict=True)) if lines else [()] * 5
     items, baskets, units, revenue, times = columns
-    return TrendingSales(
+    return SaleAndReturnLines(
         np.array(items, dtype=np.int32),
         np.array(baskets, dtype=np.int64),
         np.array(units, dtype=np.int64),
@@ -29,7 +29,7 @@ def sales(*lines: Line) -> TrendingSales:
 
 
 def ranked(
-    sold: TrendingSales,
+    sold: SaleAndReturnLines,
     metric: Metric = "orders",
     carts: Sequence[int] = (),
     views: Sequence[int] = (),

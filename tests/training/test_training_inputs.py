@@ -8,6 +8,9 @@ import pytest
 from productrecs.engines.array_types_and_sorting import Arrays
 from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.events.event import EventKind
+from productrecs.training.fit_cache import (
+    FitCache,
+)
 from productrecs.training.order_and_cart_lines import (
     counted_line_mask,
     order_lines_with_visit_carts,
@@ -15,7 +18,6 @@ from productrecs.training.order_and_cart_lines import (
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import (
     CatalogTrainingInputs,
-    FitCache,
     OrderLineArrays,
 )
 

@@ -30,7 +30,7 @@ _UNIT: Final = 1 << 20  # fixed point of decayed sales: sums independent of orde
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrendingSales:
+class SaleAndReturnLines:
     """Purchase lines as parallel arrays, shapes [n]; returns have negative units.
 
     Each line with `baskets` below 0 counts as an order; `times` are
@@ -43,10 +43,10 @@ class TrendingSales:
     revenue: Floats
     times: Ints
 
-    def between(self, since_ms: int, until_ms: int) -> "TrendingSales":
+    def between(self, since_ms: int, until_ms: int) -> "SaleAndReturnLines":
         """Return the lines with since_ms < time <= until_ms."""
         is_between = (self.times > since_ms) & (self.times <= until_ms)
-        return TrendingSales(
+        return SaleAndReturnLines(
             self.items[is_between],
             self.baskets[is_between],
             self.units[is_between],
@@ -56,11 +56,11 @@ class TrendingSales:
 
 
 def rank_trending(
-    sales: TrendingSales,
+    sales: SaleAndReturnLines,
     carted: Ints,
     viewed: Ints,
     metric: Metric,
-    earlier_sales: TrendingSales | None = None,
+    earlier_sales: SaleAndReturnLines | None = None,
 ) -> Items:
     """Return item numbers, the most trending first, by sales, carts and views.
 
@@ -99,14 +99,14 @@ def rank_trending(
     return np.concatenate((order, by_sales))
 
 
-def _decayed_units(earlier_sales: TrendingSales, n_items: int) -> Floats:
+def _decayed_units(earlier_sales: SaleAndReturnLines, n_items: int) -> Floats:
     ages = (earlier_sales.times.max() - earlier_sales.times) / _HALF_LIFE_MS
     decayed_units = np.floor(_UNIT * 0.5**ages) * (earlier_sales.units > 0)
     sums = np.bincount(earlier_sales.items, weights=decayed_units, minlength=n_items)
     return sums.astype(np.float64)
 
 
-def _amounts_by_metric(sales: TrendingSales, n_items: int, metric: Metric) -> Floats:
+def _amounts_by_metric(sales: SaleAndReturnLines, n_items: int, metric: Metric) -> Floats:
     if metric == "orders":
         return _order_counts(sales, n_items)
     amounts = sales.units if metric == "units" else sales.revenue
@@ -114,7 +114,7 @@ def _amounts_by_metric(sales: TrendingSales, n_items: int, metric: Metric) -> Fl
     return sums.astype(np.float64)
 
 
-def _order_counts(sales: TrendingSales, n_items: int) -> Floats:
+def _order_counts(sales: SaleAndReturnLines, n_items: int) -> Floats:
     is_sale = sales.units > 0
     items, baskets = sales.items[is_sale].astype(np.int64), sales.baskets[is_sale]
     is_single_line = baskets < 0
@@ -172,7 +172,7 @@ class TrendingEngine(Engine[TrendingModel]):
         """Return the items, most trending first."""
         purchases, window = inputs.purchases, inputs.trending
         is_active = purchases.is_active
-        sales = TrendingSales(
+        sales = SaleAndReturnLines(
             items=purchases.items[is_active],
             baskets=purchases.baskets[is_active],
             units=purchases.quantities[is_active],

@@ -27,6 +27,9 @@ from productrecs.training.behaviour_summary import (
     BehaviourSummaryOptions,
     summarize_behaviour,
 )
+from productrecs.training.fit_cache import (
+    FitCache,
+)
 from productrecs.training.interest_signals import (
     ChoicesAfterSignals,
     ItemInteractions,
@@ -37,7 +40,6 @@ from productrecs.training.order_and_cart_lines import (
     order_lines_with_visit_carts,
 )
 from productrecs.training.training_inputs import (
-    FitCache,
     TrainingInputs,
     purchase_interaction_rows,
 )

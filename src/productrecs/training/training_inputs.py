@@ -1,22 +1,21 @@
-"""Training inputs: a log and a catalog as arrays, and a cache of fitted results."""
+"""Training inputs: a store's log and catalog as arrays, read incrementally."""
 
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import visitor_hash
-from productrecs.engines.array_types_and_sorting import Arrays, Bools, Floats, Ints, Items
+from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints, Items
 from productrecs.engines.copurchase import VariantGroups
-from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.catalog.title_words import size_code_in_title, variant_key
 from productrecs.records.events.event_log.repository import EventLogRepository
+from productrecs.training.fit_cache import FitCache
 from productrecs.training.interest_signals import InterestSignalInputs
 from productrecs.training.partitioned_shopper_events import (
     ShopperEventArrays,
@@ -133,44 +132,6 @@ def _set_or_remove(
         values_by_item[number] = value
     else:
         values_by_item.pop(number, None)
-
-
-class FitCache:
-    """The last arrays of each engine, with what they were fitted on.
-
-    Most trainings only have new views: purchases are then the same object as before, and
-    what was fitted to them is reused.
-    """
-
-    def __init__(self) -> None:
-        """Start with an empty cache."""
-        self._cached: dict[str, tuple[FitFingerprint, Arrays]] = {}
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory of the cached arrays."""
-        return sum(
-            array.nbytes for _, arrays in self._cached.values() for array in arrays.values()
-        )
-
-    def get_or_fit(
-        self, name: str, fingerprint: FitFingerprint | None, fit: Callable[[], Arrays]
-    ) -> Arrays:
-        """Return the result of `fit`: the last one of this name, if it still holds.
-
-        Without a fingerprint nothing is cached.
-        """
-        if fingerprint is None:
-            return fit()
-        last = self._cached.get(name)
-        if last is not None and last[0].is_same(fingerprint):
-            return last[1]
-        self._cached.pop(name, None)  # frees memory before the next fit
-        if len(self._cached) >= RegisteredCache.FITS.limit:
-            self._cached.clear()
-        arrays = fit()
-        self._cached[name] = fingerprint, arrays
-        return arrays
 
 
 _FACT_BYTES: Final = 30

@@ -9,7 +9,7 @@ from productrecs.engines.demand.calendar_effects import (
     SpecialDayKind,
 )
 from productrecs.engines.demand.demand_series import DailyDemand
-from productrecs.engines.demand.price_elasticity import PaidPrices, price_elasticity
+from productrecs.engines.demand.price_elasticity import HighestPaidPrices, price_elasticity
 from tests.engines.demand.sample_stores import demand_of, drawn, rates
 
 DAYS = 300
@@ -17,7 +17,7 @@ DAYS = 300
 
 def with_reductions(
     elasticity: float, seed: int, items: int = 30
-) -> tuple[DailyDemand, PaidPrices]:
+) -> tuple[DailyDemand, HighestPaidPrices]:
     """Return a store whose items are reduced three times, by 10 to 40 per cent."""
     rng = np.random.default_rng(seed)
     price = np.full((items, DAYS), 10.0)
@@ -27,7 +27,7 @@ def with_reductions(
     wanted = rates(items, DAYS, seed) * (price / 10) ** elasticity
     amounts = drawn(wanted, seed)
     rows, days = np.nonzero(amounts)
-    return demand_of(amounts), PaidPrices(rows, days, price[rows, days])
+    return demand_of(amounts), HighestPaidPrices(rows, days, price[rows, days])
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -59,7 +59,7 @@ def test_few_items_or_no_prices_give_none() -> None:
     assert price_elasticity(*with_reductions(-2.0, 1, items=4)) == 0
     assert (
         price_elasticity(
-            with_reductions(-2.0, 1)[0], PaidPrices(nothing, nothing, np.zeros(0))
+            with_reductions(-2.0, 1)[0], HighestPaidPrices(nothing, nothing, np.zeros(0))
         )
         == 0
     )

@@ -11,13 +11,15 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
+from productrecs.engines.text.search_hyperparameters import (
+    InterpretationLimits,
+)
 from productrecs.engines.text.search_index import (
     IndexQuery,
     IndexWriter,
     QueryRelaxation,
     SearchIndex,
 )
-from productrecs.engines.text.word_interpreter import InterpretationLimits
 
 TITLES = (
     "Laptop 15 inch",  # 0

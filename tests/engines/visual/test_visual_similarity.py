@@ -9,11 +9,11 @@ import pytest
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.visual_similarity import (
     KEPT,
-    MatchConfidence,
+    MatchCalibration,
     NeighbourTable,
     PicturedItems,
     compute_neighbours,
-    fit_match_confidence,
+    fit_match_calibration,
     nearest_items,
     nearest_items_batch,
     similarity_floor,
@@ -157,7 +157,7 @@ def model(noise: float, count: int = 240, *, known: bool = True) -> VisualModel:
 
 
 def test_the_match_confidence_is_high_only_where_pictures_separate_kinds() -> None:
-    clear, vague = fit_match_confidence(model(0.2)), fit_match_confidence(model(6.0))
+    clear, vague = fit_match_calibration(model(0.2)), fit_match_calibration(model(6.0))
 
     assert clear.chance_of(1.0) > 0.9
     assert vague.chance_of(1.0) < 0.6
@@ -170,7 +170,7 @@ def test_the_match_confidence_is_high_only_where_pictures_separate_kinds() -> No
 
 def test_chances_are_what_happens() -> None:
     """Half of the pictures teach; of the others so many are right as was said."""
-    middling = fit_match_confidence(model(2.2, 600))
+    middling = fit_match_calibration(model(2.2, 600))
     fresh = model(2.2, 900)
     vectors, kinds = fresh.pictured.vectors, fresh.pictured.kinds
     likes = vectors[600:] @ vectors[:600].T
@@ -187,7 +187,7 @@ def test_chances_are_what_happens() -> None:
 
 
 def test_more_likeness_and_more_agreement_are_more_evidence() -> None:
-    sureness = MatchConfidence(0.2, 0.7, np.zeros(0), np.zeros(0))
+    sureness = MatchCalibration(0.2, 0.7, np.zeros(0), np.zeros(0))
 
     evidence = [sureness.evidence_of(like, 0.6) for like in (0.1, 0.2, 0.4, 0.7, 0.9)]
     assert evidence == sorted(evidence)
@@ -199,7 +199,7 @@ def test_more_likeness_and_more_agreement_are_more_evidence() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 30])
 def test_few_pictures_or_no_kinds_leave_the_evidence_as_it_is(count: int) -> None:
     for one in (model(0.2, count), model(0.2, 240, known=False)):
-        sureness = fit_match_confidence(one)
+        sureness = fit_match_calibration(one)
 
         assert sureness.chance_of(0.5) == 0.5
         assert 0.0 <= sureness.evidence_of(0.9, 1.0) <= 1.0

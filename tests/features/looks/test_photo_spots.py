@@ -10,7 +10,7 @@ import pytest
 from productrecs.engines.array_types_and_sorting import RankedItems
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.visual_similarity import (
-    MatchConfidence,
+    MatchCalibration,
     NeighbourTable,
     PicturedItems,
 )
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from productrecs.records.catalog.catalog_view import CatalogView
 
 NOBODY = np.zeros(0)
-TRUSTING = MatchConfidence(0.0, 1.0, NOBODY, NOBODY)
+TRUSTING = MatchCalibration(0.0, 1.0, NOBODY, NOBODY)
 LOOKS_LIKE_NOTHING = 30  # items that stand in no place's way
 
 
@@ -45,7 +45,7 @@ class Catalog:
 
 def spots(
     *categories: tuple[str, ...],
-    sureness: MatchConfidence = TRUSTING,
+    sureness: MatchCalibration = TRUSTING,
     label: str = "",
     confidence: float | None = None,
 ) -> list[PhotoSpot]:
@@ -97,7 +97,7 @@ def test_neighbours_that_agree_make_surer_than_those_that_do_not() -> None:
 
 
 def test_a_label_that_is_likelier_wrong_is_left_out() -> None:
-    rarely_right = MatchConfidence(0.0, 1.0, np.array([0.0, 1.0]), np.array([0.0, 0.6]))
+    rarely_right = MatchCalibration(0.0, 1.0, np.array([0.0, 1.0]), np.array([0.0, 0.6]))
 
     found = spots(*[TEE] * 5, sureness=rarely_right)
 

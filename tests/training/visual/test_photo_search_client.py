@@ -112,8 +112,8 @@ def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
         assert one[:3] == other[:3]
         assert _is_same(one.similar, other.similar)
     for one_value, other_value in zip(
-        (theirs.confidence.evidence_of(0.4, 0.6), theirs.confidence.chance_of(0.5)),
-        (around.confidence.evidence_of(0.4, 0.6), around.confidence.chance_of(0.5)),
+        (theirs.calibration.evidence_of(0.4, 0.6), theirs.calibration.chance_of(0.5)),
+        (around.calibration.evidence_of(0.4, 0.6), around.calibration.chance_of(0.5)),
         strict=True,
     ):
         assert one_value == pytest.approx(other_value)

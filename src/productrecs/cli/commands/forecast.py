@@ -65,7 +65,7 @@ def _forecast_and_replay_orders(
     services: Services, store: Store, show_progress: Callable[[float], None]
 ) -> StoredForecastRun:
     # The training libraries take half a second to import: load them only here.
-    from productrecs.features.forecast.order_replay import (  # noqa: PLC0415
+    from productrecs.features.forecast.order_sheet_replay import (  # noqa: PLC0415
         replay_order_rules_and_store_result,
     )
     from productrecs.training.demand.forecast_run import forecast_and_publish  # noqa: PLC0415

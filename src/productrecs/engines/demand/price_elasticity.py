@@ -37,7 +37,7 @@ _STEPS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PaidPrices:
+class HighestPaidPrices:
     """The highest price paid for a unit, by item and day with a sale: [n] each.
 
     The highest, because large orders often have a lower price, which says nothing about
@@ -74,7 +74,7 @@ class _PriceReductionDays(NamedTuple):
         return (low + high) / 2
 
 
-def price_elasticity(demand: DailyDemand, paid: PaidPrices) -> float:
+def price_elasticity(demand: DailyDemand, paid: HighestPaidPrices) -> float:
     """Return the store's elasticity, at most 0; 0 where past prices show none."""
     reductions = _find_price_reduction_days(demand, paid)
     items = np.unique(reductions.items)
@@ -91,7 +91,7 @@ def price_elasticity(demand: DailyDemand, paid: PaidPrices) -> float:
 
 
 def _find_price_reduction_days(
-    demand: DailyDemand, paid: PaidPrices
+    demand: DailyDemand, paid: HighestPaidPrices
 ) -> _PriceReductionDays:
     known = np.bincount(paid.rows, minlength=demand.items)
     chosen = np.argsort(-known, kind="stable")[:_MAX_ITEMS]

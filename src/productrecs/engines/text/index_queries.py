@@ -22,10 +22,12 @@ from productrecs.engines.text.index_schema import (
     TITLE,
 )
 from productrecs.engines.text.query_interpreter import QueryInterpreter, QueryTerm
+from productrecs.engines.text.search_hyperparameters import (
+    WEIGHTS,
+)
 from productrecs.engines.text.size_phrases import is_size_letter_or_size_word
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.word_interpreter import (
-    WEIGHTS,
     WordReading,
     without_completions,
 )

@@ -17,14 +17,16 @@ from productrecs.engines.text.product_word_translations import (
     ProductWordTranslation,
     product_words,
 )
+from productrecs.engines.text.search_hyperparameters import (
+    LIMITS,
+    WEIGHTS,
+)
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
     DocumentFrequencies,
     may_be_correction,
 )
 from productrecs.engines.text.word_interpreter import (
-    LIMITS,
-    WEIGHTS,
     WordInterpreter,
     WordReading,
 )

@@ -354,8 +354,8 @@ _MIN_SPAN: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class MatchConfidence:
-    """Calibration of similarity and neighbour agreement in one store."""
+class MatchCalibration:
+    """One store's calibration: the chance of a right match, by similarity and agreement."""
 
     floor: float  # similarity of unrelated pictures
     usual: float  # usual similarity of a picture and its nearest neighbour
@@ -378,12 +378,12 @@ class MatchConfidence:
         return float(np.interp(evidence, self.evidence, self.chance))
 
 
-def fit_match_confidence(model: VisualModel) -> MatchConfidence:
+def fit_match_calibration(model: VisualModel) -> MatchCalibration:
     """Return the calibration on a store's pictures; deterministic."""
     empty = np.zeros(0)
     vectors, kinds = model.pictured.vectors, model.pictured.kinds
     if len(model) < 2:  # noqa: PLR2004 - a single picture has no neighbour
-        return MatchConfidence(model.floor, 1.0, empty, empty)
+        return MatchCalibration(model.floor, 1.0, empty, empty)
     searched_rows = _evenly_spaced_indexes(len(model), _MAX_SEARCHED)
     sample = _evenly_spaced_indexes(len(searched_rows), _SAMPLE)
     similarities = (
@@ -394,7 +394,7 @@ def fit_match_confidence(model: VisualModel) -> MatchConfidence:
         -similarities, min(VOTERS, len(searched_rows)) - 1, axis=1
     )[:, :VOTERS]
     nearest_similarity = similarities.max(axis=1)
-    uncalibrated = MatchConfidence(
+    uncalibrated = MatchCalibration(
         model.floor, float(np.median(nearest_similarity)), empty, empty
     )
     own_kinds = kinds[searched_rows[sample]]
@@ -404,7 +404,7 @@ def fit_match_confidence(model: VisualModel) -> MatchConfidence:
         return uncalibrated
     majority, agreement = _majority_kind_and_share(voted_kinds[has_kind])
     evidence = _match_evidence(uncalibrated, nearest_similarity[has_kind], agreement)
-    return MatchConfidence(
+    return MatchCalibration(
         uncalibrated.floor,
         uncalibrated.usual,
         *_isotonic_regression(evidence, majority == own_kinds[has_kind]),
@@ -412,10 +412,10 @@ def fit_match_confidence(model: VisualModel) -> MatchConfidence:
 
 
 def _match_evidence(
-    confidence: MatchConfidence, similarity: Floats, agreement: Floats
+    calibration: MatchCalibration, similarity: Floats, agreement: Floats
 ) -> Floats:
-    span = max(confidence.usual - confidence.floor, _MIN_SPAN)
-    relative_similarity = np.clip((similarity - confidence.floor) / span, 0.0, 1.0)
+    span = max(calibration.usual - calibration.floor, _MIN_SPAN)
+    relative_similarity = np.clip((similarity - calibration.floor) / span, 0.0, 1.0)
     evidence: Floats = relative_similarity * (
         _SIMILARITY_SHARE + _AGREEMENT_SHARE * agreement
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from productrecs.engines.array_types_and_sorting import Bools
 from productrecs.engines.visual.region_proposals import intersection_over_union
-from productrecs.engines.visual.visual_similarity import VOTERS, MatchConfidence
+from productrecs.engines.visual.visual_similarity import VOTERS, MatchCalibration
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.training.visual.photo_matcher import Box, PhotoSearch, RegionMatch
 
@@ -42,7 +42,7 @@ class PhotoSpot:
 
 
 def choose_photo_spots(
-    match_confidence: MatchConfidence, catalog: CatalogView, regions: Sequence[RegionMatch]
+    calibration: MatchCalibration, catalog: CatalogView, regions: Sequence[RegionMatch]
 ) -> list[PhotoSpot]:
     """Return up to eight spots, most certain first; none below the minimum evidence.
 
@@ -56,7 +56,7 @@ def choose_photo_spots(
     spots = [
         spot
         for region in regions
-        if (spot := _to_spot_if_evident(match_confidence, catalog, region)) is not None
+        if (spot := _to_spot_if_evident(calibration, catalog, region)) is not None
     ]
     garments = {region.box for region in regions if region.is_garment}
     most = max((spot.confidence for spot in spots if spot.box in garments), default=-1.0)
@@ -72,7 +72,7 @@ def choose_photo_spots(
 
 
 def _to_spot_if_evident(
-    match_confidence: MatchConfidence, catalog: CatalogView, region: RegionMatch
+    calibration: MatchCalibration, catalog: CatalogView, region: RegionMatch
 ) -> PhotoSpot | None:
     similar = region.similar
     if not len(similar.items):
@@ -85,14 +85,13 @@ def _to_spot_if_evident(
         )
     is_thing = bool(region.label)
     similarity = scores[0] if region.similarity is None else region.similarity
-    evidence = match_confidence.evidence_of(similarity, share)
+    evidence = calibration.evidence_of(similarity, share)
     if evidence < (_MIN_THING_EVIDENCE if is_thing else _MIN_EVIDENCE):
         return None
     # Applied twice: both whether the region is a thing and its category are uncertain.
-    confidence = match_confidence.chance_of(evidence) ** 2
+    confidence = calibration.chance_of(evidence) ** 2
     if (
-        match_confidence.chance_of(match_confidence.evidence_of(similarity, label_share))
-        ** 2
+        calibration.chance_of(calibration.evidence_of(similarity, label_share)) ** 2
         < _LIKELY
     ):
         label = ""
@@ -172,4 +171,4 @@ def find_spots_in_picture(
         PictureTooLargeError: when it has too many pixels.
     """
     matches = photo_search.similar_items_by_region(picture_bytes, MAX_PRODUCTS, visible)
-    return choose_photo_spots(matches.confidence, catalog, matches.regions)
+    return choose_photo_spots(matches.calibration, catalog, matches.regions)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PRICE_DIGITS: Final = 2  # prices that change alike by per cent are one event
 
 
-class ItemPriceChange(NamedTuple):
+class PlannedItemPriceChange(NamedTuple):
     """A planned change of an item's price: `first` and `last` are date ordinals."""
 
     row: int
@@ -70,7 +70,9 @@ def planned_events(
 
 
 def planned_price_events(
-    changes: Iterable[ItemPriceChange], campaigns: Sequence[CalendarEvent], items: int
+    changes: Iterable[PlannedItemPriceChange],
+    campaigns: Sequence[CalendarEvent],
+    items: int,
 ) -> list[CalendarEvent]:
     """Return the planned prices as events: one for items of the same days and change.
 
@@ -95,7 +97,9 @@ def planned_price_events(
     return events
 
 
-def _is_in_campaign(change: ItemPriceChange, campaigns: Sequence[CalendarEvent]) -> bool:
+def _is_in_campaign(
+    change: PlannedItemPriceChange, campaigns: Sequence[CalendarEvent]
+) -> bool:
     return any(
         event.kind is SpecialDayKind.CAMPAIGN
         and event.first <= change.last

@@ -17,12 +17,12 @@ from productrecs.engines.demand.demand_series import (
     closed_days,
     net_returns,
 )
-from productrecs.engines.demand.price_elasticity import PaidPrices
+from productrecs.engines.demand.price_elasticity import HighestPaidPrices
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.training.demand.calendar_events import (
-    ItemPriceChange,
+    PlannedItemPriceChange,
     planned_events,
     planned_price_events,
     public_holidays,
@@ -113,7 +113,7 @@ class DemandInputs:
     events: Sequence[CalendarEvent]  # past ones, and those ahead
     target_mode: TargetMode
     seq: int
-    paid: PaidPrices
+    paid: HighestPaidPrices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,7 +224,7 @@ def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
 
 def _highest_paid_prices(
     lines: _SoldLineArrays, item_numbers: Ints, days: StoreDayRange
-) -> PaidPrices:
+) -> HighestPaidPrices:
     """Return the highest price paid for each item on each day with a known one."""
     known = select_rows(lines, np.isfinite(lines.prices))
     rows = np.searchsorted(item_numbers, known.items)
@@ -233,7 +233,7 @@ def _highest_paid_prices(
     )
     prices = np.zeros(len(cells))
     np.maximum.at(prices, cell_index, known.prices)
-    return PaidPrices(cells // days.count, cells % days.count, prices)
+    return HighestPaidPrices(cells // days.count, cells % days.count, prices)
 
 
 def _backdate_first_catalog(
@@ -384,7 +384,7 @@ def _future_days_on_sale(
 
 def _planned_prices_ahead(
     item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDayRange, zone: tzinfo
-) -> Iterator[ItemPriceChange]:
+) -> Iterator[PlannedItemPriceChange]:
     """Yield the planned prices of days ahead that differ from the price of now."""
     today = days_ahead.first.toordinal()
     for row, facts in enumerate(item_facts):
@@ -395,7 +395,7 @@ def _planned_prices_ahead(
         )
         if first < end:
             ratio = facts.planned_price / facts.price
-            yield ItemPriceChange(row, today + first, today + end - 1, ratio)
+            yield PlannedItemPriceChange(row, today + first, today + end - 1, ratio)
 
 
 def _narrowest_category_codes(item_facts: Sequence[ForecastItemFacts | None]) -> Items:

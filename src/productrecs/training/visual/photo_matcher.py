@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from productrecs.engines.array_types_and_sorting import Bools, RankedItems
 from productrecs.engines.visual.visual_similarity import (
-    MatchConfidence,
+    MatchCalibration,
     merge_best_items,
     merge_by_rank,
 )
@@ -53,10 +53,10 @@ class RegionMatch(NamedTuple):
 
 
 class RegionMatches(NamedTuple):
-    """All regions of a photo, and the store's match confidence."""
+    """All regions of a photo, and the calibration of the store's matches."""
 
     regions: Sequence[RegionMatch]
-    confidence: MatchConfidence
+    calibration: MatchCalibration
 
 
 class PhotoSearchHits(NamedTuple):
@@ -161,7 +161,7 @@ class PhotoMatcher:
             descriptors = np.stack([region.descriptor for region in regions])
             vectors = self._pictures.vectors_of(descriptors, self._embedding)
         if vectors is None:
-            return RegionMatches([], self._pictures.confidence)
+            return RegionMatches([], self._pictures.calibration)
         things = [index for index, region in enumerate(regions) if region.is_thing]
         scene = self._pictures.weight_queries(vectors[things], self._embedding).scene
         rows = np.concatenate([vectors, scene])  # one scan
@@ -178,7 +178,7 @@ class PhotoMatcher:
             )
             for index, region in enumerate(regions)
         ]
-        return RegionMatches(places, self._pictures.confidence)
+        return RegionMatches(places, self._pictures.calibration)
 
     def _photo_vectors(self, descriptors: PhotoDescriptors) -> Vector | None:
         """Return rows to compare: the photo as a product, as a kind, and its regions.

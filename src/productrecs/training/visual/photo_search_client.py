@@ -16,7 +16,7 @@ from msgspec.msgpack import Decoder
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.array_types_and_sorting import Bools, RankedItems
-from productrecs.engines.visual.visual_similarity import MatchConfidence
+from productrecs.engines.visual.visual_similarity import MatchCalibration
 from productrecs.processes.child_process import WorkerProcess, WorkerTimeouts
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
@@ -70,8 +70,8 @@ class PhotoSearchRequest(msgspec.Struct, array_like=True):
     visible: bytes  # one bit for each of `count` items
 
 
-class PhotoModelReplaced(msgspec.Struct, array_like=True, tag="other-model"):
-    """The named model was replaced, or is not published yet."""
+class PhotoModelMismatch(msgspec.Struct, array_like=True, tag="other-model"):
+    """The worker serves another model than the named one, which is older or newer."""
 
 
 class PhotoItemsReply(msgspec.Struct, array_like=True, tag="items"):
@@ -94,7 +94,7 @@ class PhotoRegionReply(msgspec.Struct, array_like=True):
 
 
 class PhotoRegionReplies(msgspec.Struct, array_like=True, tag="places"):
-    """All regions of a photo, and the store's match confidence."""
+    """All regions of a photo, and the calibration of the store's matches."""
 
     regions: list[PhotoRegionReply]
     floor: float
@@ -103,7 +103,7 @@ class PhotoRegionReplies(msgspec.Struct, array_like=True, tag="places"):
     chance: list[float]
 
 
-PhotoReply = PhotoItemsReply | PhotoRegionReplies | PhotoModelReplaced | PictureRefusal
+PhotoReply = PhotoItemsReply | PhotoRegionReplies | PhotoModelMismatch | PictureRefusal
 _Reply = TypeVar("_Reply", PhotoItemsReply, PhotoRegionReplies)
 
 
@@ -152,19 +152,19 @@ class PhotoWorkerClient:
             PictureTooLargeError: when it has too many pixels.
             PhotoWorkerError: when the process ended, or did not answer in time.
         """
-        replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal]
-        replies = Decoder(reply_type | PhotoModelReplaced | PictureRefusal)
+        replies: Decoder[_Reply | PhotoModelMismatch | PictureRefusal]
+        replies = Decoder(reply_type | PhotoModelMismatch | PictureRefusal)
         reply = self._request_at_idle_then_normal_priority(search_request, photo, replies)
         if isinstance(reply, PictureRefusal):
             raise reply.error()
-        return None if isinstance(reply, PhotoModelReplaced) else reply
+        return None if isinstance(reply, PhotoModelMismatch) else reply
 
     def _request_at_idle_then_normal_priority(
         self,
         search_request: PhotoSearchRequest,
         photo: bytes,
-        replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal],
-    ) -> _Reply | PhotoModelReplaced | PictureRefusal:
+        replies: Decoder[_Reply | PhotoModelMismatch | PictureRefusal],
+    ) -> _Reply | PhotoModelMismatch | PictureRefusal:
         self._restore_idle_priority_when_due()
         had_normal_priority = time.monotonic() < self._normal_priority_until
         try:
@@ -241,7 +241,7 @@ class StorePhotoSearch:
         ]
         calibration = np.array(answer.evidence), np.array(answer.chance)
         return RegionMatches(
-            places, MatchConfidence(answer.floor, answer.usual, *calibration)
+            places, MatchCalibration(answer.floor, answer.usual, *calibration)
         )
 
     def _build_search_request(

@@ -36,7 +36,7 @@ from productrecs.training.visual.photo_search_client import (
     ALIKE,
     IDLE_PRIORITY,
     PhotoItemsReply,
-    PhotoModelReplaced,
+    PhotoModelMismatch,
     PhotoRegionReplies,
     PhotoRegionReply,
     PhotoReply,
@@ -98,7 +98,7 @@ class PhotoWorker:
         pictures = self._cached_visual_model(search_request.folder)
         pictures.open_published_model(search_request.visual_id)
         if pictures.visual_id != search_request.visual_id:
-            return PhotoModelReplaced()
+            return PhotoModelMismatch()
         describer = self._find_or_start_describer(pictures.embedder)
         describer.used_at = time.monotonic()
         self._end_idle_describers(describer.used_at)
@@ -162,7 +162,7 @@ def _unpack_visible(search_request: PhotoSearchRequest) -> Bools:
 
 
 def _pack_regions(matches: RegionMatches) -> PhotoRegionReplies:
-    confidence = matches.confidence
+    calibration = matches.calibration
     places = [
         PhotoRegionReply(
             place.box,
@@ -174,8 +174,13 @@ def _pack_regions(matches: RegionMatches) -> PhotoRegionReplies:
         )
         for place in matches.regions
     ]
-    calibration = confidence.evidence.tolist(), confidence.chance.tolist()
-    return PhotoRegionReplies(places, confidence.floor, confidence.usual, *calibration)
+    return PhotoRegionReplies(
+        places,
+        calibration.floor,
+        calibration.usual,
+        calibration.evidence.tolist(),
+        calibration.chance.tolist(),
+    )
 
 
 def main() -> None:

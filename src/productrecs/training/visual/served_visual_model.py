@@ -1,4 +1,4 @@
-"""Served pictures: the store's published visual model, if it is intact."""
+"""Served visual model: the store's published visual model, if it is intact."""
 
 import logging
 from pathlib import Path
@@ -10,8 +10,8 @@ import numpy.typing as npt
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.visual_similarity import (
-    MatchConfidence,
-    fit_match_confidence,
+    MatchCalibration,
+    fit_match_calibration,
 )
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.training.visual.picture_embedding import (
@@ -38,7 +38,7 @@ class ServedVisualModel:
         self.visual_id = ""
         self.model = VisualModel.empty()
         self._space: dict[str, npt.NDArray[Any]] = {}
-        self._confidence: tuple[VisualModel, MatchConfidence] | None = None
+        self._calibration: tuple[VisualModel, MatchCalibration] | None = None
         self.embedder = ""
 
     def has_opened_or_refused(self, visual_id: str) -> bool:
@@ -67,11 +67,11 @@ class ServedVisualModel:
         return True
 
     @property
-    def confidence(self) -> MatchConfidence:
-        """The match confidence of the pictures, fitted once for each model."""
-        model, fitted = self.model, self._confidence
+    def calibration(self) -> MatchCalibration:
+        """The calibration of matches of the pictures, fitted once for each model."""
+        model, fitted = self.model, self._calibration
         if fitted is None or fitted[0] is not model:
-            fitted = self._confidence = model, fit_match_confidence(model)
+            fitted = self._calibration = model, fit_match_calibration(model)
         return fitted[1]
 
     def vectors_of(

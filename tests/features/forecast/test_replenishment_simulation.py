@@ -2,24 +2,26 @@
 
 import numpy as np
 
-from productrecs.features.forecast.order_rule_simulation import (
+from productrecs.features.forecast.replenishment_simulation import (
     MEAN_DAYS,
-    OrderRuleScenario,
-    OrderTerms,
+    ReplenishmentScenario,
+    ReplenishmentTerms,
     build_average_sales_rule,
-    simulate_order_rule,
+    simulate_replenishment,
 )
 
 
-def scenario(demand: list[list[float]], stock: list[float], lead: int) -> OrderRuleScenario:
+def scenario(
+    demand: list[list[float]], stock: list[float], lead: int
+) -> ReplenishmentScenario:
     leads = np.full(len(stock), lead)
-    return OrderRuleScenario(np.array(demand), np.array(stock), leads, counted_from=0)
+    return ReplenishmentScenario(np.array(demand), np.array(stock), leads, counted_from=0)
 
 
 def test_goods_can_be_sold_after_the_lead_time() -> None:
     given = scenario([[2.0] * 6, [2.0] * 6], [4.0, 100.0], lead=3)
 
-    found = simulate_order_rule(
+    found = simulate_replenishment(
         given, lambda day, _stock, _arriving: np.array([8.0 * (day == 0), 0])
     )
 
@@ -31,16 +33,18 @@ def test_goods_can_be_sold_after_the_lead_time() -> None:
 
 
 def test_days_before_the_counted_ones_are_not_counted() -> None:
-    given = OrderRuleScenario(np.full((1, 4), 5.0), np.zeros(1), np.array([1]), 3)
+    given = ReplenishmentScenario(np.full((1, 4), 5.0), np.zeros(1), np.array([1]), 3)
 
-    found = simulate_order_rule(given, lambda *_: np.array([5.0]))
+    found = simulate_replenishment(given, lambda *_: np.array([5.0]))
 
     assert (found.days_out.tolist(), found.lost.tolist()) == ([0], [0])
     assert (found.lines.tolist(), found.order_days) == ([1], 1)
 
 
 def test_the_plain_rule_orders_packs_up_to_the_average() -> None:
-    terms = OrderTerms(np.array([3, 3]), np.array([7, 7]), np.array([1.0, 12]), np.zeros(2))
+    terms = ReplenishmentTerms(
+        np.array([3, 3]), np.array([7, 7]), np.array([1.0, 12]), np.zeros(2)
+    )
     sales = np.full((2, MEAN_DAYS + 20), 2.0)
     rule = build_average_sales_rule(sales, MEAN_DAYS, terms, reserve_days=5)
 
@@ -52,7 +56,7 @@ def test_the_plain_rule_orders_packs_up_to_the_average() -> None:
 
 
 def test_the_plain_rule_knows_no_later_sales() -> None:
-    terms = OrderTerms(np.array([3]), np.array([7]), np.ones(1), np.zeros(1))
+    terms = ReplenishmentTerms(np.array([3]), np.array([7]), np.ones(1), np.zeros(1))
     sales = np.full((1, MEAN_DAYS + 20), 2.0)
     same = sales.copy()
     same[:, MEAN_DAYS + 8 :] = 99.0

@@ -1,4 +1,4 @@
-"""Order rule simulation: replays a rule for orders on past sales, day by day."""
+"""Replenishment simulation: stock and lost sales if a rule had ordered from suppliers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from productrecs.engines.array_types_and_sorting import Floats, Ints
 
-OrderRule: TypeAlias = "Callable[[int, Floats, Floats], Floats]"
+ReplenishmentRule: TypeAlias = "Callable[[int, Floats, Floats], Floats]"
 """Returns the units to order [items] on the evening of a day.
 
 It takes the day, the stock [items], and what arrives on later days [items, days]."""
@@ -23,7 +23,7 @@ MEAN_DAYS: Final = 28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OrderRuleOutcome:
+class ReplenishmentOutcome:
     """What a rule leads to on the counted days: [items] each."""
 
     days_out: Ints  # days on which there was less stock than demand, or none
@@ -34,8 +34,8 @@ class OrderRuleOutcome:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OrderRuleScenario:
-    """What is given: the same for each rule."""
+class ReplenishmentScenario:
+    """The sales, first stock and lead times that each rule is simulated with."""
 
     demand: Floats  # [items, days]
     first_stock: Floats  # [items]
@@ -43,7 +43,9 @@ class OrderRuleScenario:
     counted_from: int  # the days before depend on the first stock
 
 
-def simulate_order_rule(scenario: OrderRuleScenario, rule: OrderRule) -> OrderRuleOutcome:
+def simulate_replenishment(
+    scenario: ReplenishmentScenario, rule: ReplenishmentRule
+) -> ReplenishmentOutcome:
     """Return the stock and lost sales that `rule` leads to.
 
     What is ordered on the evening of a day can be sold `lead_days` days later.
@@ -69,12 +71,12 @@ def simulate_order_rule(scenario: OrderRuleScenario, rule: OrderRule) -> OrderRu
             lines += ordered > 0
             order_days += bool((ordered > 0).any())
     counted = max(days - scenario.counted_from, 1)
-    return OrderRuleOutcome(days_out, lost, stock_sum / counted, lines, order_days)
+    return ReplenishmentOutcome(days_out, lost, stock_sum / counted, lines, order_days)
 
 
 def build_average_sales_rule(
-    demand: Floats, start: int, terms: OrderTerms, reserve_days: int
-) -> OrderRule:
+    demand: Floats, start: int, terms: ReplenishmentTerms, reserve_days: int
+) -> ReplenishmentRule:
     """Return the rule to order up to the mean sales of the last 28 days.
 
     These are times the lead time, the days to the next order, and `reserve_days`. `demand`
@@ -92,8 +94,8 @@ def build_average_sales_rule(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OrderTerms:
-    """The terms on which items are ordered: [items] each."""
+class ReplenishmentTerms:
+    """The terms on which items are ordered from suppliers: [items] each."""
 
     lead_days: Ints
     order_days: Ints  # between two orders

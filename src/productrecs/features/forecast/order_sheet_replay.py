@@ -1,4 +1,4 @@
-"""Replay of orders: what the order sheets would have led to on a store's own past.
+"""Order sheet replay: what the order sheets would have led to on a store's own past.
 
 On each order day of the last months, the sheets are made from what was known then, by the
 functions that make today's. Stock is simulated, and compared with that of a plain rule.
@@ -19,15 +19,15 @@ from productrecs.core.report import (
     define_figure,
 )
 from productrecs.core.timestamps import iso
-from productrecs.features.forecast.order_rule_simulation import (
-    MEAN_DAYS,
-    OrderRuleOutcome,
-    OrderRuleScenario,
-    OrderTerms,
-    build_average_sales_rule,
-    simulate_order_rule,
-)
 from productrecs.features.forecast.order_sheets import plan_order_sheets
+from productrecs.features.forecast.replenishment_simulation import (
+    MEAN_DAYS,
+    ReplenishmentOutcome,
+    ReplenishmentScenario,
+    ReplenishmentTerms,
+    build_average_sales_rule,
+    simulate_replenishment,
+)
 from productrecs.features.forecast.repository import (
     ForecastItemRow,
     ForecastRepository,
@@ -83,13 +83,13 @@ _COLUMNS: Final = (
 )
 
 
-class OrderReplayInputs(NamedTuple):
+class OrderSheetReplayInputs(NamedTuple):
     """The products of a replay, and its days."""
 
     items: Sequence[ForecastItemRow]
     demand: DailyDemand
     events: Sequence[CalendarEvent]
-    terms: OrderTerms
+    terms: ReplenishmentTerms
     start: int  # number of its first day
     counted_from: int  # days after `start`
     eligible: int  # products of which the items are a sample
@@ -125,7 +125,7 @@ def replay_order_rules_and_store_result(
 
 def replay_order_rules(
     inputs: DemandInputs, items: Sequence[ForecastItemRow], settings: StoreSettings
-) -> tuple[OrderReplayInputs, list[list[Any]]] | None:
+) -> tuple[OrderSheetReplayInputs, list[list[Any]]] | None:
     """Return what was replayed, and the report's row of each rule, the sheets first.
 
     None if the history is too short.
@@ -140,7 +140,7 @@ def replay_order_rules(
 
 def _choose_products_and_days(
     inputs: DemandInputs, items: Sequence[ForecastItemRow], settings: StoreSettings
-) -> OrderReplayInputs | None:
+) -> OrderSheetReplayInputs | None:
     """Return the products and days of the replay; None if the history is too short.
 
     Products are those that sold in the half year before it, evenly by their sales.
@@ -164,7 +164,7 @@ def _choose_products_and_days(
     step = -(-len(eligible) // _MAX_PRODUCTS)
     chosen = [item for _, _, item in sorted(eligible)[::step]]
     rows = np.array([row_of[item.number] for item in chosen], np.int64)
-    return OrderReplayInputs(
+    return OrderSheetReplayInputs(
         chosen,
         inputs.demand.of(rows),
         [
@@ -178,8 +178,10 @@ def _choose_products_and_days(
     )
 
 
-def _order_terms(items: Sequence[ForecastItemRow], settings: StoreSettings) -> OrderTerms:
-    return OrderTerms(
+def _order_terms(
+    items: Sequence[ForecastItemRow], settings: StoreSettings
+) -> ReplenishmentTerms:
+    return ReplenishmentTerms(
         np.array([item.lead_time_days or settings.lead_time_days for item in items]),
         np.array([item.order_every_days or settings.order_every_days for item in items]),
         np.array([item.pack_size or 1 for item in items], np.float64),
@@ -188,12 +190,12 @@ def _order_terms(items: Sequence[ForecastItemRow], settings: StoreSettings) -> O
 
 
 def _simulate_report_rows(
-    inputs: DemandInputs, replay: OrderReplayInputs, settings: StoreSettings
+    inputs: DemandInputs, replay: OrderSheetReplayInputs, settings: StoreSettings
 ) -> list[list[Any]]:
     amounts = replay.demand.amounts.astype(np.float64)
     terms, start = replay.terms, replay.start
     usual = amounts[:, start - MEAN_DAYS : start].mean(axis=1)
-    scenario = OrderRuleScenario(
+    scenario = ReplenishmentScenario(
         amounts[:, start:],
         terms.rounded_to_packs(usual * (terms.lead_days + terms.order_days)),
         terms.lead_days,
@@ -207,16 +209,16 @@ def _simulate_report_rows(
         },
     }
     return [
-        _rule_report_row(name, simulate_order_rule(scenario, rule), replay, scenario)
+        _rule_report_row(name, simulate_replenishment(scenario, rule), replay, scenario)
         for name, rule in rules.items()
     ]
 
 
 def _rule_report_row(
     rule: str,
-    simulated: OrderRuleOutcome,
-    replay: OrderReplayInputs,
-    scenario: OrderRuleScenario,
+    simulated: ReplenishmentOutcome,
+    replay: OrderSheetReplayInputs,
+    scenario: ReplenishmentScenario,
 ) -> list[Any]:
     prices, values = _prices_and_stock_values(replay.items)
     counted = scenario.demand.shape[1] - scenario.counted_from
@@ -244,7 +246,7 @@ class _OrderSheetRule:
     """Orders by the order sheets, from forecasts that are renewed each week."""
 
     def __init__(
-        self, inputs: DemandInputs, replay: OrderReplayInputs, settings: StoreSettings
+        self, inputs: DemandInputs, replay: OrderSheetReplayInputs, settings: StoreSettings
     ) -> None:
         self._days, self._replay, self._settings = inputs.days, replay, settings
         self._forecaster = PastForecaster(replay.demand, replay.events, replay.start)
@@ -328,7 +330,7 @@ def _first_stock_out_day(
 
 def _recorded_stock_out_rows(
     inputs: DemandInputs,
-    replay: OrderReplayInputs,
+    replay: OrderSheetReplayInputs,
     outs: Sequence[StockOutPeriod],
     now_ms: int,
 ) -> list[list[Any]]:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.forecast import order_replay
-from productrecs.features.forecast.order_replay import (
+from productrecs.features.forecast import order_sheet_replay
+from productrecs.features.forecast.order_sheet_replay import (
     order_replay_report,
     replay_order_rules_and_store_result,
 )
-from productrecs.features.forecast.order_rule_simulation import simulate_order_rule
+from productrecs.features.forecast.replenishment_simulation import simulate_replenishment
 from productrecs.report_registry import report_to_dict
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
@@ -94,15 +94,15 @@ def test_the_past_sheets_know_nothing_later(
                 ordered[day] = float(units.sum())
             return units
 
-        found = simulate_order_rule(scenario, order)
+        found = simulate_replenishment(scenario, order)
         orders.append(ordered)
         return found
 
-    monkeypatch.setattr(order_replay, "simulate_order_rule", watched)
+    monkeypatch.setattr(order_sheet_replay, "simulate_replenishment", watched)
     replayed(database, trading)
     first = orders.copy()
     orders.clear()
-    monkeypatch.setattr(order_replay, "read_demand_inputs", other_end)
+    monkeypatch.setattr(order_sheet_replay, "read_demand_inputs", other_end)
     replayed(database, trading)
 
     assert np.sum(first[0]) > 0
@@ -141,7 +141,7 @@ def test_a_short_history_is_not_replayed(database: Database, store: Store) -> No
 def test_many_products_are_sampled(
     database: Database, trading: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_replay, "_MAX_PRODUCTS", 2)
+    monkeypatch.setattr(order_sheet_replay, "_MAX_PRODUCTS", 2)
     names = [f"item-{n}" for n in range(4)]
     facts: dict[str, Any] = {name: {"price": 5.0} for name in names}
     stock(database, trading, **facts)
