@@ -16,16 +16,18 @@ from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import jobs
+from productrecs.worker.job_schedule import (
+    JobSchedule,
+    PeriodicJob,
+    nightly_periodic_jobs,
+)
 from productrecs.worker.job_worker import (
     LONG_IDLE_AFTER,
     JobHandler,
     JobInterruptedError,
     JobProgress,
     JobRefusedError,
-    JobSchedule,
     JobWorker,
-    PeriodicJob,
-    nightly_periodic_jobs,
 )
 from tests.support.stores import add_stores
 

@@ -49,12 +49,14 @@ from productrecs.training.visual.build_visual_model import (
     embedders_of_stored_models,
     served_embedder,
 )
+from productrecs.worker.job_schedule import (
+    JobSchedule,
+    PeriodicJob,
+)
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,
-    JobSchedule,
     JobWorker,
-    PeriodicJob,
 )
 from productrecs.worker.picture_describers import PictureDescribers, StoreDescribers
 

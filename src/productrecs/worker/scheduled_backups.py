@@ -34,12 +34,14 @@ from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.jobs.job_queue import Job
 from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.worker.job_worker import (
-    JobProgress,
+from productrecs.worker.job_schedule import (
     JobSchedule,
-    JobWorker,
     PeriodicJob,
     nightly_periodic_jobs,
+)
+from productrecs.worker.job_worker import (
+    JobProgress,
+    JobWorker,
 )
 
 BACKUP_FOLDER: Final = "backups"

@@ -65,13 +65,15 @@ from productrecs.storage.sql.storage_usage import store_sizes_of_today_and_purge
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.training_run import CachingTrainer, TrainingDeps, stale_stores
+from productrecs.worker.job_schedule import (
+    JobSchedule,
+    PeriodicJob,
+    nightly_periodic_jobs,
+)
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,
-    JobSchedule,
     JobWorker,
-    PeriodicJob,
-    nightly_periodic_jobs,
     require_store_of_job,
 )
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
