@@ -10,7 +10,8 @@ import pytest
 from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.http.pipeline import photo_worker_pool
-from productrecs.http.pipeline.photo_worker_pool import PhotoWorkerPool, StoreFairQueue
+from productrecs.http.pipeline.photo_worker_pool import PhotoWorkerPool
+from productrecs.http.pipeline.store_fair_queue import StoreFairQueue
 
 CROWD, QUIET = StoreId("crowd"), StoreId("quiet")
 CLIENTS, SECONDS, PHOTO_SECONDS = 80, 1.5, 0.02

@@ -17,7 +17,7 @@ import msgspec
 
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.ids import StoreId
-from productrecs.http.pipeline.photo_worker_pool import StoreFairQueue
+from productrecs.http.pipeline.store_fair_queue import StoreFairQueue
 from productrecs.records.pictures.draw_product_card import ProductCard
 from productrecs.records.pictures.fetch_picture import (
     PictureUnavailableError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.http.pipeline.photo_worker_pool import StoreFairQueue
+from productrecs.http.pipeline.store_fair_queue import StoreFairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
