@@ -57,7 +57,7 @@ from productrecs.processes.process_slot_and_shared_memory import (
     ProcessSlot,
 )
 from productrecs.schemas.validation_errors import (
-    BodyError,
+    InvalidInputError,
     problems_from_details,
     validation_error_body,
 )
@@ -317,7 +317,7 @@ async def _validation_error_response(_request: Request, error: Exception) -> Res
 
 
 async def _expected_error_response(request: Request, error: Exception) -> Response:
-    if isinstance(error, BodyError):
+    if isinstance(error, InvalidInputError):
         return Response(
             validation_error_body(error.problems), 422, media_type="application/json"
         )

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.csv_writer import CsvWriter
-from productrecs.core.report import FigureDefinition, Report, ReportError, ReportQuery
+from productrecs.core.report import FigureDefinition, Report, ReportQuery, ReportQueryError
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_measurement import (
     design_of_experiment,
@@ -181,12 +181,12 @@ def make_report(services: Services, store: Store, name: str, query: ReportQuery)
     """Return a report from the counts of the background jobs.
 
     Raises:
-        ReportError: when there is no such report, or the query is invalid.
+        ReportQueryError: when there is no such report, or the query is invalid.
     """
     report_type = REPORT_TYPES.get(name)
     if report_type is None:
         message = f"there is no report {name!r}; there are {', '.join(REPORT_TYPES)}"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     return report_type.make(services, store, query)
 
 

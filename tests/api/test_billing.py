@@ -20,7 +20,7 @@ from productrecs.features.looks.look_editor import LookEditor
 from productrecs.http.dispatch import admission, dispatcher
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.route_context import ProcessContext
-from productrecs.http.pipeline.route_declaration import Credential
+from productrecs.http.pipeline.route_declaration import CredentialKind
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
@@ -484,7 +484,7 @@ def test_control_a_gate_that_refuses_all_writes_is_noticed(
     calls = shop.calls()
     shop.change(suspended_at=NOON)
     monkeypatch.setattr(
-        admission, "requires_active_plan", lambda _, wanted: wanted != Credential.NONE
+        admission, "requires_active_plan", lambda _, wanted: wanted != CredentialKind.NONE
     )
 
     with pytest.raises(AssertionError):

@@ -16,7 +16,7 @@ from productrecs.http.pipeline.authentication import (
     UnknownKeyError,
     authenticate,
 )
-from productrecs.http.pipeline.route_declaration import Credential
+from productrecs.http.pipeline.route_declaration import CredentialKind
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.dialects import RawReader
@@ -318,16 +318,16 @@ def test_a_right_matrix_holds_inside_one_process_too(services: Services) -> None
 
 
 def _takes_any_key(
-    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
+    keys: RequestKeys, wanted: CredentialKind, accounts: AccountDirectory
 ) -> Caller:
     """Let a publishable key do what only a secret one may."""
-    if wanted is Credential.SECRET and keys.secret is None:
-        wanted = Credential.EITHER
+    if wanted is CredentialKind.SECRET and keys.secret is None:
+        wanted = CredentialKind.EITHER
     return authenticate(keys, wanted, accounts)
 
 
 def _reads_secrets_in_addresses(
-    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
+    keys: RequestKeys, wanted: CredentialKind, accounts: AccountDirectory
 ) -> Caller:
     """Take a secret key wherever it stands."""
     if keys.query and keys.query.startswith("sk_"):
@@ -336,7 +336,7 @@ def _reads_secrets_in_addresses(
 
 
 def _knows_no_wrong_key(
-    keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
+    keys: RequestKeys, wanted: CredentialKind, accounts: AccountDirectory
 ) -> Caller:
     """Take the first store for a key that nobody has."""
     try:

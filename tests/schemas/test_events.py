@@ -14,7 +14,7 @@ from productrecs.schemas.events import (
     parse_imported_event,
 )
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError, validation_error_body
+from productrecs.schemas.validation_errors import InvalidInputError, validation_error_body
 from tests.http.hostile import MISSHAPEN
 
 ABOUT_A_PRODUCT = [
@@ -40,7 +40,7 @@ def _one(body: object) -> NewEvent:
 
 
 def _refused(body: object) -> list[tuple[tuple[str | int, ...], str]]:
-    with pytest.raises(BodyError) as refused:
+    with pytest.raises(InvalidInputError) as refused:
         parse_events_with_indexes(body)
     assert len(validation_error_body(refused.value.problems)) <= 64 * 1024
     return [(problem.loc, problem.type) for problem in refused.value.problems]
@@ -439,7 +439,7 @@ def test_an_imported_impression_is_one_event_per_product() -> None:
 def test_a_line_that_cannot_be_imported_says_why(
     changes: dict[str, object], words: str
 ) -> None:
-    with pytest.raises(BodyError, match=words):
+    with pytest.raises(InvalidInputError, match=words):
         parse_imported_event(_event(**changes), UTC)
 
 

@@ -24,7 +24,7 @@ from productrecs.schemas.items import (
 )
 from productrecs.schemas.orders import OrderBody, OrderLineBody, parse_order
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError, validation_error_body
+from productrecs.schemas.validation_errors import InvalidInputError, validation_error_body
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 NAMES = sorted(
@@ -92,7 +92,7 @@ def _read_bytes(body: bytes) -> None:
     parse_event_fast(body)
     try:
         value = parse_json(body)
-    except BodyError as error:
+    except InvalidInputError as error:
         _check_reply(error)
         return
     assert value == json.loads(body.decode("utf-8-sig"))
@@ -106,11 +106,11 @@ def _read_value(value: object) -> None:
             read(value)
         except TooManyItemsError:
             continue
-        except BodyError as error:
+        except InvalidInputError as error:
             _check_reply(error)
 
 
-def _check_reply(error: BodyError) -> None:
+def _check_reply(error: InvalidInputError) -> None:
     reply = validation_error_body(error.problems)
     assert len(reply) <= 64 * 1024
     detail = msgspec.json.decode(reply)["detail"]
@@ -137,7 +137,7 @@ def test_any_value_is_read_or_refused(value: object) -> None:
 def test_any_row_is_read_or_refused(row: dict[str, str | None]) -> None:
     try:
         parse_item_row(row)
-    except BodyError as error:
+    except InvalidInputError as error:
         _check_reply(error)
 
 

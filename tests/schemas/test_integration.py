@@ -9,7 +9,7 @@ from productrecs.schemas.integration import (
     parse_engines_init,
     parse_recommender_settings,
 )
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from productrecs.tenancy.accounts.shop_connection import PluginDetails, ShopPlatform
 from tests.http.hostile import MISSHAPEN
 
@@ -18,7 +18,7 @@ Refusals = list[tuple[tuple[str | int, ...], str]]
 
 
 def refused(parse: Callable[[object], object], body: object) -> Refusals:
-    with pytest.raises(BodyError) as error:
+    with pytest.raises(InvalidInputError) as error:
         parse(body)
     return [(problem.loc, problem.type) for problem in error.value.problems]
 

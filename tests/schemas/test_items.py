@@ -14,7 +14,7 @@ from productrecs.schemas.items import (
     parse_items,
 )
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError, validation_error_body
+from productrecs.schemas.validation_errors import InvalidInputError, validation_error_body
 from tests.http.hostile import (
     INTEGERS,
     MISSHAPEN,
@@ -38,7 +38,7 @@ def _field(name: str, value: object) -> object:
 
 def _refused(body: object) -> list[tuple[tuple[str | int, ...], str]]:
     """Return where and by which type each problem of `body` was found."""
-    with pytest.raises(BodyError) as refused:
+    with pytest.raises(InvalidInputError) as refused:
         parse_items(body)
     assert len(validation_error_body(refused.value.problems)) <= 64 * 1024
     return [(problem.loc, problem.type) for problem in refused.value.problems]
@@ -157,7 +157,7 @@ def test_prices_are_numbers_and_numeric_strings(literal: str) -> None:
 
 @pytest.mark.parametrize("literal", NOT_PRICES, ids=lambda literal: literal[:20])
 def test_other_literals_are_no_price(literal: str) -> None:
-    with pytest.raises(BodyError):
+    with pytest.raises(InvalidInputError):
         parse_items(parse_json(priced(literal)))
 
 
@@ -171,7 +171,7 @@ def test_stocks_are_integers_2_0_and_numeric_strings(literal: str) -> None:
 
 @pytest.mark.parametrize("literal", NOT_INTEGERS, ids=lambda literal: literal[:20])
 def test_other_literals_are_no_stock(literal: str) -> None:
-    with pytest.raises(BodyError):
+    with pytest.raises(InvalidInputError):
         parse_items(parse_json(stocked(literal)))
 
 
@@ -308,7 +308,7 @@ def test_a_list_too_long_is_refused_without_looking_at_its_members() -> None:
 
 def test_a_line_of_a_file_is_an_item_like_any_other() -> None:
     assert parse_item({"id": 7, "price": "5"}) == ItemPatch("7", {"price": 5.0})
-    with pytest.raises(BodyError, match=r"^price: Input should be"):
+    with pytest.raises(InvalidInputError, match=r"^price: Input should be"):
         parse_item({"id": "a", "price": "dear"})
 
 
@@ -351,7 +351,7 @@ def test_a_row_of_a_csv_has_cells_for_fields() -> None:
     ],
 )
 def test_a_row_that_cannot_be_read_says_which_cell(row: dict[str, str], words: str) -> None:
-    with pytest.raises(BodyError, match=words):
+    with pytest.raises(InvalidInputError, match=words):
         parse_item_row(row)
 
 
@@ -395,7 +395,7 @@ def test_prices_of_lists_are_numbers_or_objects(
 def test_prices_that_are_none_are_refused_at_their_place(
     prices: object, words: str
 ) -> None:
-    with pytest.raises(BodyError, match=words) as caught:
+    with pytest.raises(InvalidInputError, match=words) as caught:
         _push({"id": "a", "prices": prices})
 
     assert caught.value.problems[0].loc == ("body", "items", 0, "prices")
@@ -414,7 +414,7 @@ def test_a_row_has_prices_of_lists_in_columns_and_as_json() -> None:
     assert parse_item_row(row).fields["prices"] == (
         ("GBP", 4, None), ("USD", 5, None), ("group:trade", 7, 9),
     )  # fmt: skip
-    with pytest.raises(BodyError, match="prices: "):
+    with pytest.raises(InvalidInputError, match="prices: "):
         parse_item_row({"id": "a", "price:dollars": "5"})
 
 

@@ -7,7 +7,7 @@ import pytest
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.schemas.orders import OrderBody, parse_order
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from tests.http.hostile import MISSHAPEN
 
 
@@ -24,7 +24,7 @@ def _line(**changes: object) -> dict[str, object]:
 
 
 def _refused(body: object) -> list[tuple[tuple[str | int, ...], str]]:
-    with pytest.raises(BodyError) as refused:
+    with pytest.raises(InvalidInputError) as refused:
         _parse(body)
     return [(problem.loc, problem.type) for problem in refused.value.problems]
 

@@ -8,13 +8,13 @@ from productrecs.http.routes.server.item_changes import parse_push
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.schemas.items import TooManyItemsError, parse_items
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
 def test_what_is_not_json_is_one_problem_of_type_json_invalid(body: bytes) -> None:
-    with pytest.raises(BodyError) as refused:
+    with pytest.raises(InvalidInputError) as refused:
         parse_json(body)
 
     (problem,) = refused.value.problems
@@ -62,7 +62,7 @@ def _is_taken_leniently(body: bytes) -> bool:
     ],
 )
 def test_a_refusal_says_what_to_send_instead(body: bytes, words: str) -> None:
-    with pytest.raises(BodyError, match=words):
+    with pytest.raises(InvalidInputError, match=words):
         parse_json(body)
 
 
@@ -78,7 +78,7 @@ def test_a_refusal_says_what_to_send_instead(body: bytes, words: str) -> None:
     ],
 )
 def test_a_refusal_says_at_which_byte(body: bytes, position: int) -> None:
-    with pytest.raises(BodyError) as refused:
+    with pytest.raises(InvalidInputError) as refused:
         parse_json(body)
 
     assert refused.value.problems[0].loc == ("body", position)
@@ -116,7 +116,7 @@ def test_exactly_32_levels_are_read() -> None:
     ids=["lists", "objects", "numbers"],
 )
 def test_a_body_that_would_swell_in_memory_is_refused_undecoded(body: bytes) -> None:
-    with pytest.raises(BodyError, match="send less at a time"):
+    with pytest.raises(InvalidInputError, match="send less at a time"):
         parse_json(body)
 
 
@@ -132,7 +132,7 @@ def test_a_push_of_a_thousand_full_items_is_not_too_much() -> None:
 
     assert len(body) > 20_000_000
     assert len(parse_push(body)) == 1000
-    with pytest.raises(BodyError, match="send less at a time"):
+    with pytest.raises(InvalidInputError, match="send less at a time"):
         parse_json(body)  # the control: at once it would take ten times its size
 
 
@@ -180,9 +180,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
 def test_what_is_no_push_is_refused_alike_item_by_item(body: bytes) -> None:
-    with pytest.raises(BodyError) as expected:
+    with pytest.raises(InvalidInputError) as expected:
         parse_items(parse_json(body))
-    with pytest.raises(BodyError) as refused:
+    with pytest.raises(InvalidInputError) as refused:
         parse_push(body)
 
     (first, *_), (same, *_) = expected.value.problems, refused.value.problems

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from productrecs.schemas.validation_errors import (
-    BodyError,
+    InvalidInputError,
     ValidationProblem,
     validation_error_body,
 )
@@ -147,7 +147,7 @@ def test_no_problem_is_an_empty_list() -> None:
 
 
 def test_a_refusal_reads_as_a_sentence_for_the_command_line() -> None:
-    error = BodyError(
+    error = InvalidInputError(
         [ValidationProblem(("body", "items", 3, "price"), "should be a number", "x")]
     )
 

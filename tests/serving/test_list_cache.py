@@ -21,8 +21,8 @@ from productrecs.serving.list_cache import (
     REFRESH_WITHIN_SECONDS,
     CachedListInputs,
     ListCache,
-    ListFingerprint,
-    NoFingerprint,
+    ListFingerprintSource,
+    NoFingerprintSource,
 )
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 
@@ -62,7 +62,7 @@ class Rests:
         return self.backfill
 
 
-UNTOLD = NoFingerprint()
+UNTOLD = NoFingerprintSource()
 
 
 def written(text: str):  # type: ignore[no-untyped-def]
@@ -335,7 +335,7 @@ def test_while_what_fills_a_list_up_stays_so_does_the_list() -> None:
             before, after = shop_where(order), shop_where(later)
             engines = {engine for _, engine in listed(before, request)}
             fingerprints = [
-                ListFingerprint(shop, request, NOW).of_backfill(engines)
+                ListFingerprintSource(shop, request, NOW).of_backfill(engines)
                 for shop in (before, after)
             ]
             if fingerprints[0] == fingerprints[1]:
@@ -352,7 +352,9 @@ def test_only_the_backfill_of_this_list_is_fingerprinted() -> None:
     order = list(range(ITEMS))
     # Of another category than the page's, so that it moves what trends alone.
     moved = [*order[3:], *order[:3]]
-    before, after = (ListFingerprint(shop_where(one), PAGE, NOW) for one in (order, moved))
+    before, after = (
+        ListFingerprintSource(shop_where(one), PAGE, NOW) for one in (order, moved)
+    )
 
     assert before.of_backfill({EngineName.TRENDING}) != after.of_backfill(
         {EngineName.TRENDING}
@@ -365,5 +367,5 @@ def test_unknown_products_of_a_call_have_no_fingerprint() -> None:
     unknown = RecommendationRequest(Source.MIX, 6, item_id="never pushed")
     nothing = RecommendationRequest(Source.MIX, 6)
 
-    assert ListFingerprint(shop, unknown, NOW).of_list() is None
-    assert ListFingerprint(shop, nothing, NOW).of_list() is None
+    assert ListFingerprintSource(shop, unknown, NOW).of_list() is None
+    assert ListFingerprintSource(shop, nothing, NOW).of_list() is None

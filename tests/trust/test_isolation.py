@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.http.dispatch import admission
 from productrecs.http.pipeline.authentication import Caller, RequestKeys
-from productrecs.http.pipeline.route_declaration import Credential
+from productrecs.http.pipeline.route_declaration import CredentialKind
 from productrecs.report_registry import REPORT_TYPES
 from productrecs.services import build_services
 from productrecs.settings import Settings
@@ -439,7 +439,7 @@ def test_control_a_service_that_takes_one_store_for_another_leaks(
         before = row_hash(service, a)
 
         def takes_all_for_a(
-            _keys: RequestKeys, wanted: Credential, accounts: AccountDirectory
+            _keys: RequestKeys, wanted: CredentialKind, accounts: AccountDirectory
         ) -> Caller:
             store = accounts.by_id(StoreId(a.account.store_id))
             assert store is not None

@@ -3,15 +3,17 @@
 ProductRecsError
 ├── UnknownItemError
 ├── UnknownOrderError
+├── UnknownWidgetBuildError
 ├── StorageError
-│   ├── StorageBusyError       another writer held the lock too long
+│   ├── StorageBusyError       the database is busy or cannot be reached
 │   ├── StorageFullError       the disk is full
-│   ├── StorageBrokenError     a write could not be made durable
+│   ├── StorageBrokenError     the disk failed to read or write
 │   ├── UnconfirmedWriteError  it is unknown whether a write was stored
 │   ├── UnsafeStorageError     this build or file must not be opened
 │   │   ├── DamagedDatabaseError   the file's content is damaged
 │   │   └── OutdatedSchemaError    it has to be migrated first
-│   └── ReadOnlyStorageError   the disk or the database takes no writes
+│   ├── ReadOnlyStorageError   the disk or the database takes no writes
+│   └── QueueFullError         too much waits in this process; nothing was begun
 └── ...                        each feature adds its own
 
 Errors know no HTTP status; `http/pipeline/error_responses.py` maps classes to
@@ -45,7 +47,7 @@ def operator_text(error: BaseException) -> str:
 
 
 class StorageBusyError(StorageError):
-    """Another process held the lock too long; the same request can be retried."""
+    """The database is busy or cannot be reached; the same request can be retried."""
 
 
 class StorageFullError(StorageError):
@@ -53,7 +55,7 @@ class StorageFullError(StorageError):
 
 
 class StorageBrokenError(StorageError):
-    """A write could not be made durable; no further write is acknowledged."""
+    """The disk failed to read or write; what could not be written is not acknowledged."""
 
 
 RETRY_ADVICE: Final = (
@@ -85,7 +87,7 @@ class ReadOnlyStorageError(StorageError):
 
 
 class QueueFullError(StorageError):
-    """The write queue of this process is full; retry after a moment."""
+    """A queue or the memory budget of this process is full; retry after a moment."""
 
 
 class UnknownItemError(ProductRecsError):
@@ -94,3 +96,7 @@ class UnknownItemError(ProductRecsError):
 
 class UnknownOrderError(ProductRecsError):
     """The store has no order with that id."""
+
+
+class UnknownWidgetBuildError(ProductRecsError):
+    """This installation never published a widget build with this digest."""

@@ -21,7 +21,7 @@ MAX_ROWS: Final = 10_000
 _LONGEST_NAME: Final = 64
 
 
-class ReportError(ProductRecsError):
+class ReportQueryError(ProductRecsError):
     """A report query is invalid; the message lists the valid values."""
 
 
@@ -89,7 +89,7 @@ def parse_report_query(
     `by` names columns, separated by commas.
 
     Raises:
-        ReportError: for invalid days, too many days, or days in the wrong order.
+        ReportQueryError: for invalid days, too many days, or days in the wrong order.
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
     last = today if not last_day else _parse_day(last_day)
@@ -98,17 +98,17 @@ def parse_report_query(
     first = earliest if not first_day else _parse_day(first_day)
     if first > last:
         message = f"{first} is after {last}: the first day must not be after the last"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     if (last - first).days >= MAX_DAYS:
         message = f"from {first} to {last} is more than {MAX_DAYS} days"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     requested = DEFAULT_ROWS if limit is None else limit
     if not 1 <= requested <= MAX_ROWS:
         message = f"the number of rows is from 1 to {MAX_ROWS}"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     if test and (len(test) > _LONGEST_NAME or not test.isprintable()):
         message = f"a test's name has up to {_LONGEST_NAME} plain characters"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     groups = tuple(name.strip() for name in (by or "").split(",") if name.strip())
     return ReportQuery(first.isoformat(), last.isoformat(), groups, requested, test or None)
 
@@ -118,7 +118,7 @@ def _parse_day(text: str) -> date:
         return date.fromisoformat(text.strip())
     except ValueError as error:
         message = f"{text!r} is not a day; write one such as 2026-03-01"
-        raise ReportError(message) from error
+        raise ReportQueryError(message) from error
 
 
 def share_of(part: float, total: float) -> float | None:

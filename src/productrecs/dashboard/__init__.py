@@ -22,6 +22,6 @@ it as `visit.file`. The CSRF field comes before the file in such a form.
 
 Handlers run in threads, so they may block: they call features and use cases directly.
 `application.py` checks the session, the role and the CSRF token first. A handler acts on
-`visit.store` only; an id of another store raises `PageNotFoundError`. An expected error
-becomes a page that says what to do; a form's error is shown next to the field.
+`visit.store` only; an id of another store raises `PageOrRecordNotFoundError`. An expected
+error becomes a page that says what to do; a form's error is shown next to the field.
 """

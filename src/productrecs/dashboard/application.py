@@ -40,7 +40,7 @@ from productrecs.dashboard.page import (
     LOGIN_PATH,
     MCP_PATH,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     SubmittedFields,
     Visit,
@@ -208,7 +208,7 @@ _SAFE_HEADERS: Final = {
 }
 
 
-class CsrfTokenError(ProductRecsError):
+class CsrfError(ProductRecsError):
     """A form came from another site, or from a page that is too old."""
 
 
@@ -216,7 +216,7 @@ class RoleError(ProductRecsError):
     """The user's role does not allow this."""
 
 
-_REFUSED: Final = {CsrfTokenError: 403, RoleError: 403, PageNotFoundError: 404}
+_REFUSED: Final = {CsrfError: 403, RoleError: 403, PageOrRecordNotFoundError: 404}
 
 
 def add_dashboard(application: FastAPI) -> None:
@@ -349,7 +349,7 @@ def _resume_session_and_find_store(
 
 def _authorize_and_call_handler(visit: Visit, page: Page | None) -> Reply:
     if page is None:
-        raise PageNotFoundError
+        raise PageOrRecordNotFoundError
     if visit.session is None and not page.is_public:
         return _redirect_to_login(visit)
     if page.is_of_login and visit.session is not None and visit.user.is_from_shop:
@@ -358,7 +358,7 @@ def _authorize_and_call_handler(visit: Visit, page: Page | None) -> Reply:
     if handler is None and page.change is not None:  # its address only takes forms
         return _redirect_to_parent_page(visit)
     if handler is None:
-        raise PageNotFoundError
+        raise PageOrRecordNotFoundError
     if visit.request.method != "POST" or page.is_signed:
         return handler(visit)
     _check_origin_and_role(visit, page)
@@ -372,7 +372,7 @@ def _check_origin_and_role(visit: Visit, page: Page) -> None:
     """Check that a change comes from a dashboard page and that the role allows it.
 
     Raises:
-        CsrfTokenError: when it comes from another site.
+        CsrfError: when it comes from another site.
         RoleError: when the user has read access only.
     """
     headers = visit.request.headers
@@ -381,7 +381,7 @@ def _check_origin_and_role(visit: Visit, page: Page) -> None:
     if origin is not None:
         is_same_site = is_same_site and urlsplit(origin).netloc == headers.get("host", "")
     if not is_same_site:
-        raise CsrfTokenError(_FOREIGN)
+        raise CsrfError(_FOREIGN)
     if not page.is_public and visit.user.role < page.may_change:
         raise RoleError(_role_error_text(page.may_change, visit.user))
 
@@ -390,13 +390,13 @@ def _check_csrf_token(visit: Visit) -> None:
     """Check that a form has the CSRF token of this session, or of this visitor.
 
     Raises:
-        CsrfTokenError: when it has none.
+        CsrfError: when it has none.
     """
     token = visit.form["csrf"] or visit.request.headers.get("x-csrf-token", "")
     cookie = VISITOR if visit.session is None else SESSION
     sent = read_cookie(visit.request.cookies, cookie, visit.base_url)
     if not is_csrf_token(sent, token):
-        raise CsrfTokenError(_FOREIGN)
+        raise CsrfError(_FOREIGN)
 
 
 def _role_error_text(role: Role, user: DashboardUser) -> str:

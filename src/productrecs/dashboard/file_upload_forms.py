@@ -61,7 +61,7 @@ class IncomingUploadForm:
 
         Raises:
             BodyTooLargeError: when the file is over its limit.
-            BodyError: when the form is incomplete.
+            InvalidInputError: when the form is incomplete.
         """
         async for chunk in self._chunks:
             self._form.feed(chunk)

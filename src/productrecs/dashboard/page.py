@@ -38,8 +38,8 @@ Result = TypeVar("Result")
 _LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
 
 
-class PageNotFoundError(ProductRecsError):
-    """There is no such page, or nothing with this id in this store."""
+class PageOrRecordNotFoundError(ProductRecsError):
+    """There is no such page, or the store has no record with this id."""
 
     def __init__(self, message: str = "There is nothing at this address.") -> None:
         """Store the message."""
@@ -107,11 +107,11 @@ def parse_row_number(text: str) -> int:
     """Return the number of a row that a form or query names.
 
     Raises:
-        PageNotFoundError: when no database can hold it.
+        PageOrRecordNotFoundError: when no database can hold it.
     """
     number = parse_whole_number(text)
     if number is None:
-        raise PageNotFoundError
+        raise PageOrRecordNotFoundError
     return number
 
 

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from productrecs.core.report import (
     DEFAULT_DAYS,
-    ReportError,
     ReportQuery,
+    ReportQueryError,
     parse_report_query,
 )
 from productrecs.dashboard.formats import sentence
@@ -72,7 +72,7 @@ def chosen_period(visit: Visit) -> ReportPeriod:
             query_of_period = parse_report_query(
                 visit.now_ms, zone, first_day=first, last_day=last
             )
-        except ReportError as problem:
+        except ReportQueryError as problem:
             error = f"{sentence(problem)} The last 30 days are shown."
         else:
             return ReportPeriod(

@@ -17,7 +17,7 @@ from productrecs.http.openapi_responses import (
     VALIDATION_FAILED,
     error_responses,
 )
-from productrecs.http.pipeline.route_declaration import Credential, routes_by_path
+from productrecs.http.pipeline.route_declaration import CredentialKind, routes_by_path
 from productrecs.schemas.events import EventBody
 from productrecs.schemas.integration import (
     BundleBody,
@@ -283,24 +283,24 @@ _OPERATOR: Final = {
 }
 _SECRET: Final = ("bearer", "secretKey")
 _PUBLISHABLE: Final = ("publishableKey", "publishableKeyHeader")
-_SECURITY_SCHEMES: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
+_SECURITY_SCHEMES: Final[Mapping[CredentialKind, tuple[str, ...]]] = MappingProxyType(
     {
-        Credential.NONE: (),
-        Credential.PUBLISHABLE: _PUBLISHABLE,
-        Credential.SECRET: _SECRET,
-        Credential.EITHER: (*_SECRET, *_PUBLISHABLE),
-        Credential.OPERATOR: tuple(_OPERATOR),
+        CredentialKind.NONE: (),
+        CredentialKind.PUBLISHABLE: _PUBLISHABLE,
+        CredentialKind.SECRET: _SECRET,
+        CredentialKind.EITHER: (*_SECRET, *_PUBLISHABLE),
+        CredentialKind.OPERATOR: tuple(_OPERATOR),
     }
 )
-_UNAUTHORISED: Final[Mapping[Credential, tuple[str, ...]]] = MappingProxyType(
+_UNAUTHORISED: Final[Mapping[CredentialKind, tuple[str, ...]]] = MappingProxyType(
     {
-        Credential.PUBLISHABLE: ("key_missing", "key_invalid", "secret_key_in_address"),
-        Credential.SECRET: (
+        CredentialKind.PUBLISHABLE: ("key_missing", "key_invalid", "secret_key_in_address"),
+        CredentialKind.SECRET: (
             *("key_missing", "key_invalid", "secret_key_required"),
             "secret_key_in_address",
         ),
-        Credential.EITHER: ("key_missing", "key_invalid", "secret_key_in_address"),
-        Credential.OPERATOR: ("metrics_token_invalid",),
+        CredentialKind.EITHER: ("key_missing", "key_invalid", "secret_key_in_address"),
+        CredentialKind.OPERATOR: ("metrics_token_invalid",),
     }
 )
 
@@ -341,7 +341,7 @@ def _document_without_server(application: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _complete_operation(operation: dict[str, Any], credential: Credential) -> None:
+def _complete_operation(operation: dict[str, Any], credential: CredentialKind) -> None:
     """Add security, headers and errors to an operation, as its credential requires."""
     operation["security"] = [{name: []} for name in _SECURITY_SCHEMES[credential]]
     responses = operation["responses"]

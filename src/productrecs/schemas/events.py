@@ -52,7 +52,7 @@ from productrecs.schemas.field_readers import (
 )
 from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
-    BodyError,
+    InvalidInputError,
     Loc,
     ValidationProblem,
     validate_body,
@@ -375,7 +375,7 @@ def parse_events_with_indexes(body: object) -> tuple[list[NewEvent], list[int]]:
     into the array sent, all 0 for a single object) rises and may repeat.
 
     Raises:
-        BodyError: when the body or any event is invalid; no event is accepted then.
+        InvalidInputError: when the body or any event is invalid; no event is accepted then.
     """
     if not isinstance(body, list):
         events = _parse_event_body(body, ("body",))
@@ -387,7 +387,7 @@ def parse_events_with_indexes(body: object) -> tuple[list[NewEvent], list[int]]:
     for index, member in enumerate(body):
         try:
             events = _parse_event_body(member, ("body", index))
-        except BodyError as error:
+        except InvalidInputError as error:
             problems += error.problems
             if len(problems) >= MAX_PROBLEMS:  # more are not reported
                 break
@@ -395,7 +395,7 @@ def parse_events_with_indexes(body: object) -> tuple[list[NewEvent], list[int]]:
             parsed += events
             body_indexes += [index] * len(events)
     if problems:
-        raise BodyError(problems)
+        raise InvalidInputError(problems)
     return parsed, body_indexes
 
 
@@ -405,17 +405,17 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     A `timestamp` without an offset is in `zone`; a date alone means its midnight.
 
     Raises:
-        BodyError: when the line is not an event with a timestamp.
+        InvalidInputError: when the line is not an event with a timestamp.
     """
     body = validate_body(ImportedEventBody, row, ())
     try:
         event_ms = parse_timestamp(body.timestamp, zone)
     except ValueError:
         problem = ValidationProblem(("timestamp",), _WHEN, "iso_date", body.timestamp)
-        raise BodyError([problem]) from None
+        raise InvalidInputError([problem]) from None
     problems = find_field_problems(body.event, body, row, ())
     if problems:
-        raise BodyError(problems)
+        raise InvalidInputError(problems)
     return to_events(body.event, body, event_ms)
 
 
@@ -423,7 +423,7 @@ def _parse_event_body(body: object, at: Loc) -> list[NewEvent]:
     event = validate_body(EventBody, body, at)
     problems = find_field_problems(event.event, event, body, at)
     if problems:
-        raise BodyError(problems)
+        raise InvalidInputError(problems)
     return to_events(event.event, event)
 
 
@@ -432,4 +432,4 @@ def _check_event_count(body: Sequence[object]) -> None:
         return
     kind = "too_long" if body else "too_short"
     message = f"An array should hold 1 to {MAX_EVENTS} events, not {len(body)}"
-    raise BodyError([ValidationProblem(("body",), message, kind, body)])
+    raise InvalidInputError([ValidationProblem(("body",), message, kind, body)])

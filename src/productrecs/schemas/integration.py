@@ -38,7 +38,7 @@ from productrecs.schemas.field_readers import (
     text_reader,
 )
 from productrecs.schemas.validation_errors import (
-    BodyError,
+    InvalidInputError,
     ValidationProblem,
     validate_body,
 )
@@ -248,13 +248,15 @@ def parse_bundle_fields_and_version(
     """Return the sent fields of a `BundleContent`, and the version that is changed.
 
     Raises:
-        BodyError: when the body is no bundle, or a new one has no products.
+        InvalidInputError: when the body is no bundle, or a new one has no products.
     """
     sent = validate_body(BundleBody, body).model_dump(exclude_unset=True)
     version = sent.pop("version", None)
     if is_new and "item_ids" not in sent:
         message = "name the bundle's two to four products"
-        raise BodyError([ValidationProblem(("body", "item_ids"), message, "missing")])
+        raise InvalidInputError(
+            [ValidationProblem(("body", "item_ids"), message, "missing")]
+        )
     wire_names = {wire: name for name, wire in BUNDLE_FIELDS.items()}
     return {wire_names[name]: value for name, value in sent.items()}, version
 
@@ -307,7 +309,7 @@ def parse_experiment_name_and_content(body: object) -> tuple[str, ExperimentCont
     """Return the name and content of a new test.
 
     Raises:
-        BodyError: when the body is not a test.
+        InvalidInputError: when the body is not a test.
     """
     sent = validate_body(ExperimentBody, body)
     variants = tuple(Treatment(one.name, one.share, one.changes) for one in sent.variants)
@@ -319,7 +321,7 @@ def parse_experiment_action(body: object) -> ExperimentActionBody:
     """Return what happens to a test.
 
     Raises:
-        BodyError: when the body is not such a request.
+        InvalidInputError: when the body is not such a request.
     """
     return validate_body(ExperimentActionBody, body)
 
@@ -328,12 +330,12 @@ def parse_connect_request(body: object, publishable_key: str = "") -> PluginDeta
     """Return the connect request; its defaults without a body.
 
     Raises:
-        BodyError: when the body is not a connect request, or has another publishable key.
+        InvalidInputError: when it is no connect request, or has another publishable key.
     """
     fields = validate_body(ConnectBody, body)
     if fields.publishable_key and fields.publishable_key != publishable_key:
         message = "This is not the publishable key of the secret key's store"
-        raise BodyError(
+        raise InvalidInputError(
             [ValidationProblem(("body", "publishable_key"), message, "other_store")]
         )
     return PluginDetails(fields.platform, fields.plugin_version, fields.store_url)
@@ -343,7 +345,7 @@ def parse_customer_id_changes(body: object) -> list[tuple[str, str]]:
     """Return pairs of a customer's former id and their new one.
 
     Raises:
-        BodyError: when the body has no such pairs, or too many.
+        InvalidInputError: when the body has no such pairs, or too many.
     """
     customers = validate_body(CustomerIdChangesBody, body).customers
     return [(customer.old, customer.new) for customer in customers]
@@ -353,7 +355,7 @@ def parse_dashboard_link_email(body: object) -> str | None:
     """Return the e-mail of a dashboard link; None without one.
 
     Raises:
-        BodyError: when the body is not such a request.
+        InvalidInputError: when the body is not such a request.
     """
     return validate_body(DashboardLinkBody, body).email
 
@@ -362,7 +364,7 @@ def parse_engines_init(body: object) -> EnginesInitBody:
     """Return the init request; its defaults without a body.
 
     Raises:
-        BodyError: when the body is not an init request.
+        InvalidInputError: when the body is not an init request.
     """
     return validate_body(EnginesInitBody, body)
 
@@ -371,6 +373,6 @@ def parse_recommender_settings(body: object) -> dict[str, SettingValue | None]:
     """Return the changed settings by name; None resets to the default.
 
     Raises:
-        BodyError: when the body is not recommender settings.
+        InvalidInputError: when the body is not recommender settings.
     """
     return validate_body(RecommenderSettingsBody, body).model_dump(exclude_unset=True)

@@ -55,7 +55,7 @@ from productrecs.schemas.field_readers import (
 )
 from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
-    BodyError,
+    InvalidInputError,
     ValidationProblem,
     validate_body,
 )
@@ -364,7 +364,7 @@ def parse_items(body: object, warnings: BodyWarnings | None = None) -> list[Item
 
     Raises:
         TooManyItemsError: when it has more than 1000, before any is parsed.
-        BodyError: when the body or any item is invalid.
+        InvalidInputError: when the body or any item is invalid.
     """
     return list(_parse_patches(_check_item_list(body), warnings))
 
@@ -376,7 +376,7 @@ def parse_and_pack_items(
 
     Raises:
         TooManyItemsError: as `parse_items`.
-        BodyError: as `parse_items`, and when an item is not JSON.
+        InvalidInputError: as `parse_items`, and when an item is not JSON.
     """
     if len(items) > MAX_ITEMS:
         message = f"more than {MAX_ITEMS} items in one push; send fewer at a time"
@@ -392,7 +392,7 @@ def _parse_patches(
     for index, item in enumerate(items):
         try:
             valid = validate_body(ItemBody, item, ("body", "items", index))
-        except BodyError as error:
+        except InvalidInputError as error:
             problems += error.problems
             if len(problems) >= MAX_PROBLEMS:  # more are not reported
                 break
@@ -402,14 +402,14 @@ def _parse_patches(
                 warnings.count_negative_amounts(valid, _AMOUNT_FIELDS)
             yield _to_patch(valid)
     if problems:
-        raise BodyError(problems)
+        raise InvalidInputError(problems)
 
 
 def parse_item(row: object) -> ItemPatch:
     """Return the item of one JSON object, such as a line of a file to import.
 
     Raises:
-        BodyError: when it is not an item as `POST /v1/items` takes them.
+        InvalidInputError: when it is not an item as `POST /v1/items` takes them.
     """
     return _to_patch(validate_body(ItemBody, row, ()))
 
@@ -421,7 +421,7 @@ def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
     cell are ignored. Only the cell of `attributes` is JSON: an object.
 
     Raises:
-        BodyError: when a cell is invalid for its field.
+        InvalidInputError: when a cell is invalid for its field.
     """
     cells: dict[str, object] = {}
     for name in ("id", *_FIELDS):
@@ -463,15 +463,17 @@ def _check_item_list(body: object) -> Sequence[object]:
     """Return the list under `items`, after a check of its length."""
     if not isinstance(body, dict):
         message = 'Input should be an object: {"items": [...]}'
-        raise BodyError([ValidationProblem(("body",), message, "model_type", body)])
+        raise InvalidInputError([ValidationProblem(("body",), message, "model_type", body)])
     if "items" not in body:
-        raise BodyError(
+        raise InvalidInputError(
             [ValidationProblem(("body", "items"), "Field required", "missing", body)]
         )
     items = body["items"]
     if not isinstance(items, list):
         message = "Input should be a list of items"
-        raise BodyError([ValidationProblem(("body", "items"), message, "list_type", items)])
+        raise InvalidInputError(
+            [ValidationProblem(("body", "items"), message, "list_type", items)]
+        )
     if len(items) > MAX_ITEMS:
         message = f"{len(items)} items in one push; send at most {MAX_ITEMS} at a time"
         raise TooManyItemsError(message)

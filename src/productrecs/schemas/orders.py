@@ -27,7 +27,7 @@ from productrecs.schemas.field_readers import (
     too_long_error,
 )
 from productrecs.schemas.validation_errors import (
-    BodyError,
+    InvalidInputError,
     ValidationProblem,
     validate_body,
 )
@@ -89,7 +89,7 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
     `confirmed` orders come with the secret key. Times without an offset are in `zone`.
 
     Raises:
-        BodyError: when the body is not an order.
+        InvalidInputError: when the body is not an order.
     """
     order = validate_body(OrderBody, body)
     return NewOrder(
@@ -136,7 +136,7 @@ def _parse_purchase_ms(
     problem = ValidationProblem(
         ("body", "ordered_at"), f"Time {message}", "ordered_at", text
     )
-    raise BodyError([problem])
+    raise InvalidInputError([problem])
 
 
 def _to_order_line(line: OrderLineBody) -> NewOrderLine:

@@ -21,7 +21,7 @@ from productrecs.schemas.field_readers import (
     integer_schema,
 )
 from productrecs.schemas.validation_errors import (
-    BodyError,
+    InvalidInputError,
     ValidationProblem,
     validate_body,
 )
@@ -99,7 +99,7 @@ def parse_photo_data(body: object) -> bytes:
     """Return the photo's file in a body, without options.
 
     Raises:
-        BodyError: when it is missing.
+        InvalidInputError: when it is missing.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     photo = validate_body(PhotoBody, body)
@@ -110,7 +110,7 @@ def parse_photo_search(body: object) -> SubmittedPhotoSearch:
     """Return the photo in a body.
 
     Raises:
-        BodyError: when it is missing, or another field is invalid.
+        InvalidInputError: when it is missing, or another field is invalid.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     photo = validate_body(PhotoSearchBody, body)
@@ -123,9 +123,9 @@ def parse_photo_search(body: object) -> SubmittedPhotoSearch:
     )
 
 
-def unreadable_photo_error(error: ProductRecsError) -> BodyError:
+def unreadable_photo_error(error: ProductRecsError) -> InvalidInputError:
     """Return the error of a file that is not a readable picture."""
-    return BodyError(
+    return InvalidInputError(
         [ValidationProblem(("body", "image"), str(error), "image_unreadable", "")]
     )
 
@@ -153,5 +153,7 @@ def _decode_base64_photo(text: str) -> bytes:
     return data
 
 
-def _photo_error(reason: str) -> BodyError:
-    return BodyError([ValidationProblem(("body", "image"), reason, "image_base64", "")])
+def _photo_error(reason: str) -> InvalidInputError:
+    return InvalidInputError(
+        [ValidationProblem(("body", "image"), reason, "image_base64", "")]
+    )

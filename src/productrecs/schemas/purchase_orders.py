@@ -76,7 +76,7 @@ def parse_sent_purchase_orders(body: object) -> list[PurchaseOrderLine]:
     """Return the lines of a body.
 
     Raises:
-        BodyError: when the body has no valid lines, or too many.
+        InvalidInputError: when the body has no valid lines, or too many.
     """
     sent = validate_body(PurchaseOrdersBody, body)
     return [

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -57,33 +57,33 @@ def parse_json(data: bytes) -> object:
     limits them.
 
     Raises:
-        BodyError: with one problem of type `json_invalid` when `data` is not such JSON,
-            nests deeper than 32 levels, or has too many values.
+        InvalidInputError: with one problem of type `json_invalid` when `data` is not such
+            JSON, nests deeper than 32 levels, or has too many values.
     """
     return _parse_and_check_depth(
         data[len(_BOM) :] if data.startswith(_BOM) else data, MAX_DEPTH
     )
 
 
-class UndecodedMember:
-    """A member of a JSON list that is not decoded yet."""
+class UndecodedElement:
+    """An element of a JSON list that is not decoded yet."""
 
     __slots__ = ("_at", "_text")
 
     def __init__(self, text: msgspec.Raw, at: int) -> None:
-        """Store the member's text, and its byte offset in the whole text."""
+        """Store the element's text, and its byte offset in the whole text."""
         self._text, self._at = text, at
 
     def decode(self) -> object:
         """Return the decoded member, as `parse_json` does.
 
         Raises:
-            BodyError: as `parse_json`, with the position in the whole text.
+            InvalidInputError: as `parse_json`, with the position in the whole text.
         """
         return _parse_and_check_depth(bytes(self._text), MAX_DEPTH - 2, self._at)
 
 
-def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | None:
+def split_item_list(data: bytes, max_members: int) -> list[UndecodedElement] | None:
     """Return the undecoded members of the list `items` in a JSON object.
 
     Returns None when `data` has another shape: the caller then uses `parse_json`. Returns
@@ -91,7 +91,7 @@ def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | No
     size in memory, and blocks the process meanwhile.
 
     Raises:
-        BodyError: as `parse_json`, for invalid JSON outside the members.
+        InvalidInputError: as `parse_json`, for invalid JSON outside the members.
     """
     text = data[len(_BOM) :] if data.startswith(_BOM) else data
     if len(text) > MIB and text.count(b",") > MAX_PUSHED_VALUES:
@@ -114,7 +114,7 @@ def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | No
     )  # validates the rest of the text; the result is unused
     members_given = itertools.takewhile(lambda member: memoryview(member).nbytes, members)
     return [
-        UndecodedMember(member, _address_of(member) - begin) for member in members_given
+        UndecodedElement(member, _address_of(member) - begin) for member in members_given
     ]
 
 
@@ -144,7 +144,7 @@ def _parse_and_check_depth(text: bytes, depth: int, at: int = 0) -> object:
     return value
 
 
-def _too_complex_error() -> BodyError:
+def _too_complex_error() -> InvalidInputError:
     return _json_invalid_error("too many lists, objects or values; send less at a time")
 
 
@@ -169,7 +169,7 @@ def _is_too_deep(value: object, max_depth: int) -> bool:
     return bool(level)
 
 
-def _json_error(text: bytes, error: Exception, at: int = 0) -> BodyError:
+def _json_error(text: bytes, error: Exception, at: int = 0) -> InvalidInputError:
     """Return the error for `text`, which starts at byte `at` of the body."""
     if not text.strip(_BLANK):
         return _json_invalid_error("the body is empty; send one JSON value")
@@ -210,7 +210,7 @@ def _find_half_pair_position(text: bytes) -> int | None:
     return None
 
 
-def _syntax_error(text: bytes, message: str, at: int) -> BodyError:
+def _syntax_error(text: bytes, message: str, at: int) -> InvalidInputError:
     is_half = "surrogate" in message or "truncated" in message
     # Search only if there may be one: the search takes 8 ms in a photo of 400 kB.
     half = _find_half_pair_position(text) if is_half and b"\\u" in text else None
@@ -236,7 +236,7 @@ def _syntax_error(text: bytes, message: str, at: int) -> BodyError:
 
 def _json_invalid_error(
     reason: str, text: bytes = b"", position: int = 0, at: int = 0
-) -> BodyError:
+) -> InvalidInputError:
     start = max(0, position - _EXCERPT)
     excerpt = text[start : position + _EXCERPT].decode(errors="replace")
     problem = ValidationProblem(
@@ -246,4 +246,4 @@ def _json_invalid_error(
         input=excerpt,
         ctx={"error": reason},
     )
-    return BodyError([problem])
+    return InvalidInputError([problem])

@@ -52,8 +52,8 @@ class ValidationProblem:
         return f"{path}: {self.msg}" if path else self.msg
 
 
-class BodyError(ProductRecsError):
-    """The body does not match its schema; `problems` has the locations and messages."""
+class InvalidInputError(ProductRecsError):
+    """A body, a query or an imported row is invalid; `problems` says where and why."""
 
     def __init__(self, problems: Sequence[ValidationProblem]) -> None:
         self.problems = tuple(problems)
@@ -64,12 +64,12 @@ def validate_body(model: type[_Body], body: object, at: Loc = ("body",)) -> _Bod
     """Return `body` as `model`; `at` is the prefix of each problem's `loc`.
 
     Raises:
-        BodyError: when it does not match.
+        InvalidInputError: when it does not match.
     """
     try:
         valid: _Body = model.__pydantic_validator__.validate_python(body)
     except ValidationError as error:
-        raise BodyError(
+        raise InvalidInputError(
             problems_from_details(error.errors(include_url=False), at)
         ) from None
     return valid

@@ -72,8 +72,8 @@ class FingerprintSource(Protocol):
         """Return the fingerprint of the backfill of these engines."""
 
 
-class NoFingerprint:
-    """The fingerprint of a list without one: the list is always stale."""
+class NoFingerprintSource:
+    """The fingerprints of a list without any: the list is always stale."""
 
     def of_list(self) -> None:
         """Return None."""
@@ -371,7 +371,7 @@ class ListCache:
             evicted.body = evicted.body_mask = None
 
 
-class ListFingerprint:
+class ListFingerprintSource:
     """The present fingerprints of the list of one call."""
 
     __slots__ = ("_now_ms", "_request", "_state")

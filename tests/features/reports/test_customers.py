@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.core.report import ReportError, ReportQuery
+from productrecs.core.report import ReportQuery, ReportQueryError
 from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
     customer_list_report,
@@ -216,7 +216,7 @@ def test_customers_are_worked_out_at_night_and_when_a_shop_has_grown(
 
 def test_other_groups_are_refused(shop: ReportedStore) -> None:
     for make in (customer_segments_report, customer_list_report):
-        with pytest.raises(ReportError):
+        with pytest.raises(ReportQueryError):
             make(shop.database, shop.store, report_query("colour"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.report import Report, ReportError, ReportQuery
+from productrecs.core.report import Report, ReportQuery, ReportQueryError
 from productrecs.features.experiments.experiment_measurement import (
     holdout_design,
     measure_and_store_test,
@@ -244,7 +244,7 @@ def test_each_day_keeps_its_result_and_an_ended_test_its_share(shop: ReportedSto
         ("2026-03-01", "revenue"),
     ]
     assert result(shop)["share_held_out"] == 0.5
-    with pytest.raises(ReportError):
+    with pytest.raises(ReportQueryError):
         experiment_report(shop.database, shop.store, ReportQuery("", "", ("arm",)))
 
 

@@ -9,7 +9,7 @@ from productrecs.features.widgets.widget_config_update import (
 )
 from productrecs.features.widgets.widget_settings import WIDGET_SETTINGS
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.http.hostile import MISSHAPEN
 
@@ -17,7 +17,7 @@ Refusals = list[tuple[tuple[str | int, ...], str]]
 
 
 def refused(body: object) -> Refusals:
-    with pytest.raises(BodyError) as error:
+    with pytest.raises(InvalidInputError) as error:
         parse_widget_config_change(body)
     return [(problem.loc, problem.type) for problem in error.value.problems]
 

@@ -20,7 +20,7 @@ from productrecs.http.transport.error_body import (
     build_error_body,
     random_retry_after,
 )
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 
 # What only a command line, a start or a background job meets: never a request.
 ELSEWHERE = (
@@ -91,7 +91,7 @@ def test_every_error_that_a_request_can_meet_has_its_status() -> None:
         for kind in set(every_error(ProductRecsError))
         if kind.__module__.startswith("productrecs.")
         and not f"{kind.__module__}.{kind.__name__}".startswith(ELSEWHERE)
-        and kind is not BodyError
+        and kind is not InvalidInputError
         and error_code_of(kind.__new__(kind)) is INTERNAL_ERROR
     ]
 

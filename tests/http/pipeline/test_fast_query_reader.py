@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import AfterValidator
 
 from productrecs.http.pipeline.fast_query_reader import BLANK_IS_FALSE, FastQueryReader
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 
 
 class Colour(StrEnum):
@@ -29,7 +29,9 @@ def _read(
     words: Annotated[list[str], Query()] = [],  # noqa: B006 - FastAPI copies it
 ) -> tuple[object, ...]:
     if word == "refused":
-        raise BodyError([ValidationProblem(("query", "word"), "refused", "value_error")])
+        raise InvalidInputError(
+            [ValidationProblem(("query", "word"), "refused", "value_error")]
+        )
     return word, number, switch, colour, checked, open_number, strict, words
 
 

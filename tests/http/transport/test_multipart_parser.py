@@ -19,7 +19,7 @@ from productrecs.http.transport.request_body import (
     ClientDisconnectedError,
     EncodedBodyError,
 )
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from tests.support.uploads import BOUNDARY, form, part
 
 TYPE = f"multipart/form-data; boundary={BOUNDARY}"
@@ -37,7 +37,7 @@ def read(body: bytes, content_type: str = TYPE, step: int = 0) -> bytes:
 
 def kind_of(body: bytes) -> str:
     """Return the type of the only problem with a body."""
-    with pytest.raises(BodyError) as caught:
+    with pytest.raises(InvalidInputError) as caught:
         read(body)
     (problem,) = caught.value.problems
     assert problem.loc[0] == "body"
@@ -147,7 +147,7 @@ def test_another_content_type_is_refused(content_type: str) -> None:
 
 @pytest.mark.parametrize("boundary", ["", '""', "x" * 71])
 def test_a_boundary_that_is_none_is_refused(boundary: str) -> None:
-    with pytest.raises(BodyError):
+    with pytest.raises(InvalidInputError):
         read(form(b"x"), f"multipart/form-data; boundary={boundary}")
 
 

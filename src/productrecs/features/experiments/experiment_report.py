@@ -9,8 +9,8 @@ from productrecs.core.report import (
     Figure,
     FigureDefinition,
     Report,
-    ReportError,
     ReportQuery,
+    ReportQueryError,
     ReportValue,
     define_figure,
 )
@@ -112,11 +112,11 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
     The means are adjusted for what visitors bought before their assignment (CUPED).
 
     Raises:
-        ReportError: for any grouping except by day.
+        ReportQueryError: for any grouping except by day.
     """
     if query.by not in {(), DAILY}:
         message = "a test is reported as it is now, or by day: as it was on each"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     name = query.test or store.settings.holdout_test
     with database.reading() as connection:
         repository = ExperimentResultRepository(connection, store.store_id)

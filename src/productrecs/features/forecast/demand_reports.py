@@ -7,8 +7,8 @@ from productrecs.core.report import (
     Figure,
     FigureDefinition,
     Report,
-    ReportError,
     ReportQuery,
+    ReportQueryError,
     ReportValue,
     define_figure,
 )
@@ -109,7 +109,7 @@ def stock_and_demand_report(
     overstock_value; `query.where` one product by its item_id.
 
     Raises:
-        ReportError: for any other order.
+        ReportQueryError: for any other order.
     """
     sort_order = _parse_sort_order(query)
     with database.reading() as connection:
@@ -144,11 +144,11 @@ def daily_forecast_report(database: Database, store: Store, query: ReportQuery) 
     """Return the store's forecast by day, with its accuracy in past weeks.
 
     Raises:
-        ReportError: when another order is requested: it has one row for each day.
+        ReportQueryError: when another order is requested: it has one row for each day.
     """
     if query.by:
         message = "the forecast has one row per day and no other order"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).newest_run()
         progress = running_job_progress(connection, store.store_id, _JOB)
@@ -176,7 +176,7 @@ def _parse_sort_order(query: ReportQuery) -> str | None:
         return None
     if len(query.by) > 1 or query.by[0] not in SORT_ORDERS:
         message = f"demand is sorted by money, or by one of {', '.join(SORT_ORDERS)}"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     return query.by[0]
 
 

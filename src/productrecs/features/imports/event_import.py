@@ -12,7 +12,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.orders.order_history_import import RowCountsAndErrors
 from productrecs.schemas.events import EVENT_LIMIT, parse_imported_event
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store import Store
 
@@ -96,7 +96,7 @@ def _parse_events_or_count_skipped(
 ) -> list[NewEvent] | None:
     try:
         return parse_imported_event(parse_json(line), store.settings.zone)
-    except BodyError as error:
+    except InvalidInputError as error:
         report.add_skipped(number, str(error))
         return None
 

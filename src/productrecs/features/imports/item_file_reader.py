@@ -43,7 +43,7 @@ from productrecs.schemas.items import (
     parse_item_row,
 )
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 
 _SHOWN: Final = 40  # characters of a cell in a message
 MAX_ITEM_BYTES: Final = 1 << 20
@@ -98,7 +98,7 @@ _PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
 """By the kind of a validator's error: what is wrong with a cell, and how to correct it."""
 
 
-def _to_rejected_item(error: BodyError) -> RejectedItem:
+def _to_rejected_item(error: InvalidInputError) -> RejectedItem:
     """Return the first error of an item in a merchant's words."""
     first = error.problems[0]
     words = _PROBLEMS.get(first.type)
@@ -267,7 +267,7 @@ def _parse_json_item(number: int, text: bytes, reading: FeedReadState) -> ReadIt
     """Return the item of an object; unknown fields are recorded."""
     try:
         value = parse_json(text)
-    except BodyError as error:
+    except InvalidInputError as error:
         return ReadItem(number, _to_rejected_item(error))
     if isinstance(value, dict):
         reading.add_ignored_columns(value.keys() - _FIELDS)
@@ -283,7 +283,7 @@ def _parse_patch_or_reject(
 ) -> ItemPatch | RejectedItem:
     try:
         return parse(value)
-    except BodyError as error:
+    except InvalidInputError as error:
         item_id = value.get("id") if isinstance(value, Mapping) else None
         known_id = str(item_id).strip() if isinstance(item_id, str | int) else ""
         return replace(_to_rejected_item(error), item_id=known_id)

@@ -9,8 +9,8 @@ from productrecs.core.ids import StoreId
 from productrecs.core.report import (
     FigureDefinition,
     Report,
-    ReportError,
     ReportQuery,
+    ReportQueryError,
     ReportValue,
     define_figure,
     share_of,
@@ -114,12 +114,12 @@ def customer_segments_report(
     """Return the segments of all customers so far; ignores the requested days.
 
     Raises:
-        ReportError: for an unknown grouping.
+        ReportQueryError: for an unknown grouping.
     """
     by = query.by or ("segment",)
     if set(by) - set(_GROUPS) or len(set(by)) != len(by):
         message = f"group by any of {', '.join(_GROUPS)}, each once"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     stored = _last_computed_segments(database, store)
     sums = [] if stored is None else stored.result["sums"]
     count = sum(row[2] for row in sums)
@@ -176,12 +176,12 @@ def customer_list_report(database: Database, store: Store, query: ReportQuery) -
     """Return customers by name: by highest revenue, or by due date with `by` next.
 
     Raises:
-        ReportError: for a `by` other than value or next.
+        ReportQueryError: for a `by` other than value or next.
     """
     by = query.by or ("value",)
     if by not in {("value",), ("next",)}:
         message = "list customers by value, or by next: whose next order is due first"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     stored = _last_computed_segments(database, store)
     customers = [] if stored is None else stored.result["people"]
     if by == ("next",):

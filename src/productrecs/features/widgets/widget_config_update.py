@@ -43,7 +43,7 @@ from productrecs.schemas.field_readers import (
     text_reader,
 )
 from productrecs.schemas.validation_errors import (
-    BodyError,
+    InvalidInputError,
     ValidationProblem,
     validate_body,
 )
@@ -245,14 +245,14 @@ def parse_widget_config_change(body: object) -> WidgetConfigChange:
     """Return the changes of a widget's settings.
 
     Raises:
-        BodyError: when the body, or a setting in it, is invalid.
+        InvalidInputError: when the body, or a setting in it, is invalid.
     """
     change = validate_body(WidgetConfigBody, body)
     given_fields: dict[str, Any] = change.model_dump(exclude_unset=True)
     settings = given_fields.get("settings") or {}
     problems = list(_key_problems(settings))
     if problems:
-        raise BodyError(problems)
+        raise InvalidInputError(problems)
     return WidgetConfigChange(
         settings=settings,
         custom_css=given_fields.get("custom_css", Unchanged.KEEP),

@@ -34,7 +34,7 @@ from productrecs.http.pipeline.route_declaration import (
     NONE,
     OPERATOR,
     SECRET,
-    Credential,
+    CredentialKind,
     Route,
 )
 from productrecs.http.transport.request_parser import Header
@@ -155,7 +155,7 @@ def _authenticate_and_check_caller(
     admission: Admission,
     context: ProcessContext,
     arrival: AdmissionRequest,
-    credential: Credential,
+    credential: CredentialKind,
 ) -> Store:
     """Check key, origin, rate and plan; return the caller's store."""
     keys = keys_of(arrival.query_string, arrival.query, arrival.headers)

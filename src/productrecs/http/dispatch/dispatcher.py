@@ -49,7 +49,7 @@ from productrecs.http.transport.error_body import (
 )
 from productrecs.http.transport.request_body import ClientDisconnectedError
 from productrecs.schemas.validation_errors import (
-    BodyError,
+    InvalidInputError,
     validation_error_body,
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse
@@ -107,7 +107,7 @@ class Dispatcher:
         exchange = HttpExchange(self, scope, headers, send)
         try:
             await self._admit_and_answer(exchange, receive)
-        except BodyError as error:
+        except InvalidInputError as error:
             await exchange.reply(422, validation_error_body(error.problems))
         except ClientDisconnectedError:
             return

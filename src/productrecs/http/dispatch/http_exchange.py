@@ -139,8 +139,8 @@ def request_id_generator() -> Callable[[], bytes]:
     return lambda: b"%b%08x" % (prefix, next(numbers))
 
 
-class ExchangeServer(Protocol):
-    """What an exchange needs from the dispatcher."""
+class ExchangeDispatcher(Protocol):
+    """The dispatcher, as far as an exchange needs it."""
 
     new_request_id: Callable[[], bytes]
 
@@ -175,7 +175,7 @@ class HttpExchange:
 
     def __init__(
         self,
-        server_info: ExchangeServer,
+        server_info: ExchangeDispatcher,
         scope: Scope,
         headers: dict[bytes, bytes],
         send: Send,

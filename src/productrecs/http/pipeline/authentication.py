@@ -13,7 +13,7 @@ from productrecs.http.pipeline.route_declaration import (
     EITHER,
     PUBLISHABLE,
     SECRET,
-    Credential,
+    CredentialKind,
 )
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.api_keys import (
@@ -59,7 +59,7 @@ class Caller:
     """An authenticated store, and the kind of key."""
 
     store: Store
-    credential: Credential
+    credential: CredentialKind
     key_id: str = ""  # of a secret key
 
     @property
@@ -90,7 +90,7 @@ def check_metrics_token(headers: Mapping[bytes, bytes], token: str | None) -> No
         raise MetricsTokenError(message)
 
 
-def requires_active_plan(method: str, credential: Credential) -> bool:
+def requires_active_plan(method: str, credential: CredentialKind) -> bool:
     """Return whether a call needs an active plan.
 
     These are the writes of a merchant's own system except deletions: pushes, uploads and
@@ -125,7 +125,7 @@ def keys_of(
 
 
 def authenticate(
-    keys: RequestKeys, credential: Credential, accounts: AccountDirectory
+    keys: RequestKeys, credential: CredentialKind, accounts: AccountDirectory
 ) -> Caller:
     """Return the caller of a request.
 

@@ -18,8 +18,9 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
     UnknownItemError,
     UnknownOrderError,
+    UnknownWidgetBuildError,
 )
-from productrecs.core.report import ReportError
+from productrecs.core.report import ReportQueryError
 from productrecs.engines.text.index_schema import BrokenIndexError
 from productrecs.features.assistants.catalog_calls import (
     InvalidCatalogCallError,
@@ -46,7 +47,6 @@ from productrecs.http.pipeline.authentication import (
 from productrecs.http.pipeline.cors import ForeignOriginError
 from productrecs.http.pipeline.url_decoding_and_base_url import (
     BadPathError,
-    UnknownBuildError,
     base_url_for_reply,
     raw_path_of,
 )
@@ -87,7 +87,7 @@ from productrecs.training.visual.photo_search_client import PhotoWorkerError
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-# BodyError is not here: it is 422 in the shape of interface 2.12.
+# InvalidInputError is not here: it is 422 in the shape of interface 2.12.
 ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyType(
     {
         BadPathError: ErrorCode(400, "bad_path"),
@@ -96,7 +96,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         TooManyWidgetTypesError: ErrorCode(400, "too_many_widget_types"),
         WidgetConfigTooLargeError: ErrorCode(400, "widget_config_too_large"),
         MissingColumnsError: ErrorCode(400, "missing_columns"),
-        ReportError: ErrorCode(400, "report_impossible"),
+        ReportQueryError: ErrorCode(400, "report_impossible"),
         InvalidCatalogCallError: ErrorCode(400, "catalog_call_invalid"),
         TooManyLookupIdsError: ErrorCode(400, "request_too_large"),
         UploadStalledError: ErrorCode(400, "upload_stalled"),
@@ -120,7 +120,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UnknownExportedFeedError: ErrorCode(404, "feed_unknown"),
         UnknownMailSlotError: ErrorCode(404, "mail_slot_unknown"),
         UnknownAssistantCatalogError: ErrorCode(404, "assistant_catalog_unknown"),
-        UnknownBuildError: ErrorCode(404, "build_unknown"),
+        UnknownWidgetBuildError: ErrorCode(404, "build_unknown"),
         UnknownUploadError: ErrorCode(404, "upload_unknown"),
         IdempotencyConflictError: ErrorCode(409, "idempotency_key_reused"),
         BundleChangedError: ErrorCode(409, "bundle_changed"),

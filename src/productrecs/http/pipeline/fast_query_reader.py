@@ -24,7 +24,7 @@ from typing import (
 from fastapi.params import Query
 from pydantic import BeforeValidator
 
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -98,7 +98,7 @@ class FastQueryReader(Generic[Result]):
                 return None
         try:
             return self._read(**values)
-        except BodyError:
+        except InvalidInputError:
             return None
 
 

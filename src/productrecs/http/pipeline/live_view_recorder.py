@@ -33,7 +33,7 @@ from productrecs.http.limits.bot_detection import BotDetector, crawler_name
 from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import EventKind
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from productrecs.serving.writes.background_writes import (
     BackgroundRecordKind,
     BackgroundWriter,
@@ -110,7 +110,9 @@ class LiveViewRecorder:
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
         problems = (
-            _first_problem_by_event_index(error) if isinstance(error, BodyError) else {}
+            _first_problem_by_event_index(error)
+            if isinstance(error, InvalidInputError)
+            else {}
         )
         bots, store_id = sender.bots, sender.store_id
         received = ReceivedEventRequest(
@@ -248,7 +250,7 @@ def _mark_repeated_buys(
         yield replace(event, verdict=LiveEventVerdict.BUY_AGAIN) if is_again else event
 
 
-def _first_problem_by_event_index(error: BodyError) -> dict[int, str]:
+def _first_problem_by_event_index(error: InvalidInputError) -> dict[int, str]:
     """Return the problems by the index of the event; 0 for a single event."""
     found: dict[int, str] = {}
     for problem in error.problems:

@@ -13,7 +13,7 @@ from fastapi import Request, Response
 
 from productrecs.http.transport.request_body import KIB, read_body
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -54,7 +54,7 @@ async def answer_json_rpc_message(
     body = await read_body(request.receive, headers, BODY_LIMIT, exchange.claim)
     try:
         message = parse_json(body)
-    except BodyError as error:
+    except InvalidInputError as error:
         return _error_reply(NOT_JSON, f"not JSON: {error.problems[0].msg}")
     if not is_json_rpc_request(message):
         return _error_reply(

@@ -37,10 +37,6 @@ class BadPathError(ProductRecsError):
     """The path is not percent-encoded UTF-8."""
 
 
-class UnknownBuildError(ProductRecsError):
-    """This installation never published a widget build with this digest."""
-
-
 def decode_id_in_path(raw_path: bytes, prefix: bytes = _ITEM_PREFIX) -> str | None:
     """Return the id after `prefix`, which may hold any Unicode and `/`.
 

@@ -18,7 +18,7 @@ from productrecs.core.iso_dates import (
 )
 from productrecs.http.openapi_responses import NULLABLE_TEXT, object_schema
 from productrecs.http.pipeline.json_responses import json_reply
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 
 MAX_PAGE: Final = 1_000
 DEFAULT_PAGE: Final = 100
@@ -74,7 +74,7 @@ def parse_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
     """Return the last key of the page before.
 
     Raises:
-        BodyError: when it is no cursor of such a list.
+        InvalidInputError: when it is no cursor of such a list.
     """
     if cursor is None:
         return first
@@ -84,14 +84,14 @@ def parse_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
     except ValueError:
         message = "String should be the `next` of a page of this list"
         problem = ValidationProblem(("query", "cursor"), message, "cursor", cursor)
-        raise BodyError([problem]) from None
+        raise InvalidInputError([problem]) from None
 
 
 def parse_updated_after_ms(text: str | None, zone: tzinfo) -> int:
     """Return an ISO time in UTC ms; -1 for none.
 
     Raises:
-        BodyError: when it is no ISO time.
+        InvalidInputError: when it is no ISO time.
     """
     if text is None:
         return -1
@@ -101,7 +101,7 @@ def parse_updated_after_ms(text: str | None, zone: tzinfo) -> int:
         problem = ValidationProblem(
             ("query", "updated_after"), str(error), "iso_date", text
         )
-        raise BodyError([problem]) from None
+        raise InvalidInputError([problem]) from None
 
 
 def _encode_cursor(key: object) -> str:

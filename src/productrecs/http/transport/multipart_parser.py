@@ -20,7 +20,7 @@ from productrecs.http.transport.request_body import (
     Headers,
     Receive,
 )
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it logs content
 
@@ -50,7 +50,7 @@ class MultipartFormParser:
 
         Raises:
             NotMultipartError: when the content type is not multipart/form-data.
-            BodyError: when the content type has no boundary.
+            InvalidInputError: when the content type has no boundary.
         """
         self.waiting = 0
         self.file_name: str | None = None  # None: no file has begun
@@ -82,7 +82,7 @@ class MultipartFormParser:
         """Parse the next bytes of the body.
 
         Raises:
-            BodyError: when the form is malformed, or has not exactly one file.
+            InvalidInputError: when the form is malformed, or has not exactly one file.
             BodyTooLargeError: when the other fields are too large.
             EncodedBodyError: when the file is encoded in the form.
         """
@@ -109,13 +109,15 @@ class MultipartFormParser:
         """Check that the form is complete and has its file.
 
         Raises:
-            BodyError: when it is not.
+            InvalidInputError: when it is not.
         """
         if not self._ended:
             raise _malformed_error("the form ends before its last boundary")
         if needs_file and not self._found:
             message = f"the form has no part named {self._name!r} with the CSV"
-            raise BodyError([ValidationProblem(("body", self._name), message, "missing")])
+            raise InvalidInputError(
+                [ValidationProblem(("body", self._name), message, "missing")]
+            )
 
     def _on_part_begin(self) -> None:
         self._headers, self._in_file = {}, False
@@ -168,8 +170,8 @@ class MultipartFormParser:
     def _on_end(self) -> None:
         self._ended = True
 
-    def _form_error(self, message: str, kind: str) -> BodyError:
-        return BodyError([ValidationProblem(("body", self._name), message, kind)])
+    def _form_error(self, message: str, kind: str) -> InvalidInputError:
+        return InvalidInputError([ValidationProblem(("body", self._name), message, kind)])
 
 
 async def body_chunks(
@@ -225,6 +227,6 @@ def _header(headers: Iterable[tuple[bytes, bytes]], header_name: bytes) -> bytes
     return next((value for name, value in headers if name == header_name), b"")
 
 
-def _malformed_error(reason: str) -> BodyError:
+def _malformed_error(reason: str) -> InvalidInputError:
     message = f"the form cannot be read: {reason}"
-    return BodyError([ValidationProblem(("body",), message, "multipart_invalid")])
+    return InvalidInputError([ValidationProblem(("body",), message, "multipart_invalid")])

@@ -12,7 +12,7 @@ from productrecs.http.routes.widget.events import parse_event_fast
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.schemas.events import parse_events_with_indexes
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 COMMON: dict[str, dict[str, Any]] = {
@@ -110,7 +110,7 @@ def bodies(draw: st.DrawFn) -> bytes:
 def _reference(body: bytes) -> list[NewEvent] | None:
     try:
         return parse_events_with_indexes(parse_json(body))[0]
-    except BodyError:
+    except InvalidInputError:
         return None
 
 

@@ -12,7 +12,7 @@ from productrecs.dashboard.page import (
     HOME_PATH,
     LOGIN_PATH,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
 )
@@ -115,7 +115,7 @@ def switch_store(visit: Visit) -> Reply:
     target = login_in_store(visit.database, visit.user, StoreId(visit.form["to_store"]))
     if target is None:
         message = "Your login has no such store; open the page again."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     return start_session_and_redirect(visit, target, action="Switched to this store")
 
 

@@ -12,7 +12,7 @@ from productrecs.core.report import MAX_ROWS, parse_report_query
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
 )
@@ -124,7 +124,7 @@ def show_customer(visit: Visit) -> Reply:
     name = visit.query["customer"][:_LONGEST_ID]
     try:
         return _customer_page(visit, name)
-    except PageNotFoundError as error:
+    except PageOrRecordNotFoundError as error:
         return show_customers(visit, error=str(error), typed=name)
 
 
@@ -169,7 +169,7 @@ def _find_ids_and_records(
     records = list(itertools.islice(rows, _MOST_READ))
     if not records:
         message = "Nothing is stored of a customer with this id."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     return names, records
 
 

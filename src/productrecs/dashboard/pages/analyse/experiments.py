@@ -11,7 +11,7 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     RowRemoval,
     Visit,
@@ -231,7 +231,7 @@ def show_test(visit: Visit) -> Reply:
     """Show a test with its result.
 
     Raises:
-        PageNotFoundError: when the store has no such test.
+        PageOrRecordNotFoundError: when the store has no such test.
     """
     return _test_page(visit, visit.query["test"])
 
@@ -242,7 +242,7 @@ def change_state_or_remove_test(visit: Visit) -> Reply:
     try:
         experiment = _editor(visit).act(name, action, visit.form["variant"])
     except UnknownExperimentError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     except (ExperimentError, UnknownPlacementError) as error:
         return _test_page(visit, name, sentence(error))
     visit.refresh_store()
@@ -260,7 +260,7 @@ def _test_page(visit: Visit, test_name: str, error: str = "") -> Reply:
     try:
         test = _editor(visit).find(test_name)
     except UnknownExperimentError as unknown:
-        raise PageNotFoundError(sentence(unknown)) from unknown
+        raise PageOrRecordNotFoundError(sentence(unknown)) from unknown
     query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=test_name)
     report = make_report(visit.services, visit.store, "experiment", query)
     comparisons: dict[str, list[ExperimentMetricComparison]] = {}

@@ -9,7 +9,7 @@ from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -55,8 +55,8 @@ _SHOWN: Final = 25
 _NAMED: Final = 5
 
 
-class _SentSheet(NamedTuple):
-    """A supplier's sheet as it was sent: the ticked products, and the units of all."""
+class _SubmittedSheet(NamedTuple):
+    """A supplier's sheet in a submitted form: the ticked products, and the units of all."""
 
     supplier: str
     ticked: frozenset[str]
@@ -79,14 +79,14 @@ def remove_supplier(visit: Visit) -> Reply:
     """Delete a supplier with its products' terms.
 
     Raises:
-        PageNotFoundError: when there is none of this name.
+        PageOrRecordNotFoundError: when there is none of this name.
     """
     try:
         with visit.database.transaction() as transaction:
             suppliers = SupplierRepository(transaction, visit.store.store_id)
             suppliers.remove(visit.form["supplier"])
     except UnknownSupplierError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     return visit.redirect(f"{ORDERS_PATH}#suppliers", "Removed.")
 
 
@@ -132,7 +132,7 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
     """Store the ticked products of a supplier's sheet as ordered, with the sent units."""
     columns = (visit.form.all_with_blanks(name) for name in ("item", "units", "expected"))
     rows = list(zip(*columns, strict=False))
-    sheet = _SentSheet(
+    sheet = _SubmittedSheet(
         visit.form["supplier"],
         frozenset(visit.form.all("ordered")),
         {item: units for item, units, _ in rows},
@@ -183,7 +183,7 @@ def remove_purchase_order_line(visit: Visit) -> Reply:
     """Delete a line: its goods arrived, or will not.
 
     Raises:
-        PageNotFoundError: when there is none of this number.
+        PageOrRecordNotFoundError: when there is none of this number.
     """
     number = parse_row_number(visit.form["number"])
     try:
@@ -191,7 +191,7 @@ def remove_purchase_order_line(visit: Visit) -> Reply:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             orders.remove([number])
     except UnknownPurchaseOrderError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Removed. The sheets follow it.")
 
 
@@ -199,7 +199,7 @@ def remove_delivery(visit: Visit) -> Reply:
     """Delete all lines that one supplier delivers on one day.
 
     Raises:
-        PageNotFoundError: when there are none.
+        PageOrRecordNotFoundError: when there are none.
     """
     delivery = visit.form["supplier"], visit.form["expected_day"]
     try:
@@ -213,7 +213,7 @@ def remove_delivery(visit: Visit) -> Reply:
             orders.remove(numbers)
     except UnknownPurchaseOrderError as error:
         message = "These goods are not on order any more."
-        raise PageNotFoundError(message) from error
+        raise PageOrRecordNotFoundError(message) from error
     removed = visit.formats.count(len(numbers), "line")
     return visit.redirect(
         f"{ORDERS_PATH}#ordered", f"Removed {removed}. The sheets follow it."
@@ -265,7 +265,7 @@ def show_order_sheets(
     sent: Mapping[str, str] | None = None,
     budget: str | None = None,
     line: Mapping[str, str] | None = None,
-    sheet: _SentSheet | None = None,
+    sheet: _SubmittedSheet | None = None,
     **errors: str,
 ) -> Reply:
     """Show a sheet per supplier, and the suppliers; `errors` have the template's names."""

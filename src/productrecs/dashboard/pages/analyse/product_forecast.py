@@ -14,7 +14,7 @@ from productrecs.dashboard.charts import ExpectedSalesDay
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -60,7 +60,7 @@ def save_product_terms(visit: Visit) -> Reply:
     """Store who supplies a product; an empty supplier removes its terms.
 
     Raises:
-        PageNotFoundError: when the catalog lacks the product.
+        PageOrRecordNotFoundError: when the catalog lacks the product.
     """
     item_id = visit.query["id"]
     sent = {name: visit.form[name] for name in TERM_COLUMNS[1:]}
@@ -72,7 +72,7 @@ def save_product_terms(visit: Visit) -> Reply:
             elif suppliers.assign_terms(
                 [parse_terms_of_product(sent | {"product": item_id})]
             ).missing_products:
-                raise PageNotFoundError(_NO_PRODUCT)
+                raise PageOrRecordNotFoundError(_NO_PRODUCT)
     except SupplierError as error:
         return show_product_forecast(visit, 422, sent, sentence(error))
     path = f"{PRODUCT_PATH}?{urlencode({'id': item_id})}#do"
@@ -97,7 +97,7 @@ def show_product_forecast(
         names = [supplier.name for supplier in suppliers.suppliers()]
         terms = suppliers.product_terms(item_id)
     if item is None:
-        raise PageNotFoundError(_NO_PRODUCT)
+        raise PageOrRecordNotFoundError(_NO_PRODUCT)
     is_on = store.settings.demand_forecast
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
     ahead = expected_sales_days(reply["forecast"])

@@ -6,7 +6,7 @@ from typing import Final
 
 from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.dashboard.formats import Formats
-from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
+from productrecs.dashboard.page import Page, PageOrRecordNotFoundError, Reply, Visit
 from productrecs.dashboard.report_period import REPORT_FILE_PATH, chosen_period
 from productrecs.dashboard.report_values import with_max_rows
 from productrecs.report_registry import (
@@ -27,7 +27,7 @@ def download_report_csv(visit: Visit) -> Reply:
     name, query = visit.query["report"], visit.query
     if name not in REPORT_TYPES:
         message = "There is no such report."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     group_columns = tuple(column for column in query["by"].split(",") if column)
     query_of_rows = with_max_rows(chosen_period(visit).query_by(*group_columns))
     query_of_rows = replace(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -90,14 +90,14 @@ def remove_calendar_entry(visit: Visit) -> Reply:
     """Delete an entry.
 
     Raises:
-        PageNotFoundError: when there is none with this number.
+        PageOrRecordNotFoundError: when there is none with this number.
     """
     number = parse_row_number(visit.form["number"])
     with visit.database.transaction() as transaction:
         calendar = SalesCalendarRepository(transaction, visit.store.store_id)
         if number not in calendar.entries():
             message = "This entry is already removed."
-            raise PageNotFoundError(message)
+            raise PageOrRecordNotFoundError(message)
         calendar.remove(number)
     return visit.redirect(CALENDAR_PATH, "Removed.")
 
@@ -116,7 +116,7 @@ def save_holiday_country(visit: Visit) -> Reply:
 def queue_forecast(visit: Visit) -> Reply:
     """Queue a forecast, which uses the calendar of now."""
     if not visit.store.settings.demand_forecast:
-        raise PageNotFoundError
+        raise PageOrRecordNotFoundError
     visit.enqueue_job("forecast")
     message = "A forecast is queued. It takes seconds, in large shops minutes."
     return visit.redirect(CALENDAR_PATH, message)

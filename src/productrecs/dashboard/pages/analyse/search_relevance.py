@@ -17,7 +17,7 @@ from productrecs.dashboard.mail_subscription_choices import (
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -122,10 +122,10 @@ def measure_or_change_query_set(visit: Visit) -> Reply:
     if action == "remove":
         if not remove_query(visit.database, store, visit.form["q"], now_ms):
             message = "This query was removed already."
-            raise PageNotFoundError(message)
+            raise PageOrRecordNotFoundError(message)
         return visit.redirect(f"{RELEVANCE_PATH}#queries", "Removed from the set.")
     if action != "add":
-        raise PageNotFoundError
+        raise PageOrRecordNotFoundError
     try:
         added = add_query_by_hand(visit.database, store, visit.form["q"], now_ms)
     except RefusedQuerySetChangeError as error:
@@ -244,13 +244,13 @@ def save_or_delete_judgement(visit: Visit) -> Reply:
     text, grade = visit.form["q"], visit.form["grade"]
     number = visit.cached_store.state.catalog.number(visit.form["item"])
     if number is None or (grade and grade not in _GRADES):
-        raise PageNotFoundError
+        raise PageOrRecordNotFoundError
     try:
         store_or_delete_hand_judgement(
             visit.database, visit.store, text, number, _GRADES.get(grade), visit.now_ms
         )
     except RefusedQuerySetChangeError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     if visit.is_partial:
         return _judged_query_page(visit, "relevance_judge.html", text)
     return visit.redirect(f"{_query_address(text)}#p-{number}", "Judged.")
@@ -263,7 +263,7 @@ def _judged_query_page(visit: Visit, template: str, query_text: str) -> Reply:
         judgements = [] if query is None else repository.judgements(query.intent)
     if query is None:
         message = "This query is not in the set. Add it on the page Search relevance."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     searchable = searchable_store(visit.cached_store)
     measure = measure_relevance(
         searchable, to_judged_queries([query], judgements), visit.now_ms

@@ -12,7 +12,7 @@ from productrecs.dashboard.list_explanations import position_change
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     RowRemoval,
     SubmittedFields,
@@ -535,7 +535,7 @@ def remove_synonym_or_rule(visit: Visit) -> Reply:
         remove(number)
     except UnknownSearchRuleError as error:
         message = "This rule was removed already."
-        raise PageNotFoundError(message) from error
+        raise PageOrRecordNotFoundError(message) from error
     return visit.redirect(f"{SEARCH_PATH}#rules", "Removed. Results follow in a second.")
 
 

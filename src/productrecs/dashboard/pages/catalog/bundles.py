@@ -9,7 +9,7 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     RowRemoval,
     SubmittedFields,
@@ -133,7 +133,7 @@ def show_bundle_form(visit: Visit) -> Reply:
     """Show the form of a stored bundle, of a proposal, or of a new bundle.
 
     Raises:
-        PageNotFoundError: when the store has no such bundle.
+        PageOrRecordNotFoundError: when the store has no such bundle.
     """
     query = visit.query
     if query["bundle"]:
@@ -144,7 +144,7 @@ def show_bundle_form(visit: Visit) -> Reply:
             if row.bundle_id == bundle_id:
                 return _bundle_form_page(visit, BundleDraft.of_overview(row))
         message = "There is no bundle with this number."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     parts = query.all("part")[:MAX_PARTS]
     return _bundle_form_page(visit, BundleDraft(parts=parts, proposed=parts))
 
@@ -172,7 +172,7 @@ def save_bundle(visit: Visit) -> Reply:
     except (BundleError, BundleChangedError) as error:
         return _bundle_form_page(visit, draft, error)
     except UnknownBundleError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     visit.refresh_store()
     name = bundle.content.name or bundle.bundle_id
     message = f"“{name}” is saved. Pages follow within a second."
@@ -195,13 +195,13 @@ def remove_bundle_or_rejection(visit: Visit) -> Reply:
     """Remove a bundle, or forget a rejection.
 
     Raises:
-        PageNotFoundError: when the store has no such bundle.
+        PageOrRecordNotFoundError: when the store has no such bundle.
     """
     editor = BundleEditor(visit.database, visit.store, visit.context.clock)
     try:
         editor.remove(parse_whole_number(visit.form["bundle"]) or 0)
     except UnknownBundleError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     visit.refresh_store()
     message = "Removed. The set may be proposed again."
     return visit.redirect(BUNDLES_PATH, message)

@@ -14,7 +14,7 @@ from productrecs.core.written_numbers import parse_typed_number
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     SubmittedFields,
     Visit,
@@ -184,7 +184,7 @@ def show_look_editor(visit: Visit) -> Reply:
     """Show one look; with `propose`, with hotspots that are not stored yet.
 
     Raises:
-        PageNotFoundError: when the store has no such look.
+        PageOrRecordNotFoundError: when the store has no such look.
     """
     look = _find_look(visit, visit.query["look"])
     draft = LookDraft.of_content(look.content)
@@ -271,7 +271,7 @@ def restore_look_version(visit: Visit) -> Reply:
     try:
         look_editor_of(visit).restore(look.look_id, version)
     except UnknownLookError as error:
-        raise PageNotFoundError(_NO_VERSION) from error
+        raise PageOrRecordNotFoundError(_NO_VERSION) from error
     visit.refresh_store()
     message = "The earlier version is back. The one before is listed below."
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
@@ -281,7 +281,7 @@ def show_look_preview(visit: Visit) -> Reply:
     """Show the saved look, or an earlier version, as shoppers see it.
 
     Raises:
-        PageNotFoundError: when there is none.
+        PageOrRecordNotFoundError: when there is none.
     """
     look, version = _find_look(visit, visit.query["look"]), visit.query["version"]
     if version:
@@ -292,7 +292,7 @@ def show_look_preview(visit: Visit) -> Reply:
             if str(look_version.version) == version
         ]
         if not matching:
-            raise PageNotFoundError(_NO_VERSION)
+            raise PageOrRecordNotFoundError(_NO_VERSION)
         look = replace(look, content=matching[0].content)
     return render_look_preview(visit, look)
 
@@ -339,7 +339,7 @@ def _find_look(visit: Visit, look_id: str) -> Look:
         return look_editor_of(visit).get(parse_row_number(look_id))
     except UnknownLookError as error:
         message = "There is no such look in your store."
-        raise PageNotFoundError(message) from error
+        raise PageOrRecordNotFoundError(message) from error
 
 
 def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:

@@ -15,7 +15,7 @@ from productrecs.dashboard.list_explanations import (
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     RowRemoval,
     SubmittedFields,
@@ -170,11 +170,11 @@ def undo_rule_change(visit: Visit) -> Reply:
 
 @contextmanager
 def _unknown_rule_as_not_found() -> Iterator[None]:
-    """Convert the error of an unknown rule into `PageNotFoundError`."""
+    """Convert the error of an unknown rule into `PageOrRecordNotFoundError`."""
     try:
         yield
     except UnknownRuleError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
 
 
 def _rule_row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
@@ -243,7 +243,7 @@ def show_rule_form(visit: Visit) -> Reply:
     """Show the form of a stored rule, or of a new one prefilled from the query string.
 
     Raises:
-        PageNotFoundError: when the store has no such rule.
+        PageOrRecordNotFoundError: when the store has no such rule.
     """
     if visit.query["rule"]:
         draft = RuleDraft.of_rule(_find_rule(visit, visit.query["rule"]))
@@ -252,7 +252,7 @@ def show_rule_form(visit: Visit) -> Reply:
     item = visit.query["item"]
     if item and visit.cached_store.state.catalog.number(item) is None:
         message = "There is no product with this id in your catalog."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     draft = RuleDraft(
         action=action if action in ACTIONS else RuleDraft().action,
         items=(item,) if item else (),
@@ -327,8 +327,8 @@ def _find_rule(visit: Visit, typed_id: str) -> Rule:
     raise _no_such_rule()
 
 
-def _no_such_rule() -> PageNotFoundError:
-    return PageNotFoundError(
+def _no_such_rule() -> PageOrRecordNotFoundError:
+    return PageOrRecordNotFoundError(
         "This rule is not there any more. The history may bring it back."
     )
 

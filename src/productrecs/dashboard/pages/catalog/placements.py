@@ -14,7 +14,7 @@ from productrecs.dashboard.list_explanations import (
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     RowRemoval,
     SubmittedFields,
@@ -203,7 +203,7 @@ def show_placement_form(visit: Visit) -> Reply:
     """Show the form of a stored placement, or of a new one.
 
     Raises:
-        PageNotFoundError: when the store has no such placement.
+        PageOrRecordNotFoundError: when the store has no such placement.
     """
     name = visit.query["placement"]
     if not name:
@@ -211,7 +211,7 @@ def show_placement_form(visit: Visit) -> Reply:
     try:
         stored = placement_editor_of(visit).find(name)
     except UnknownPlacementError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     return _placement_form_page(visit, PlacementDraft.of_placement(stored), visit.query)
 
 
@@ -238,7 +238,7 @@ def remove_placement(visit: Visit) -> Reply:
     try:
         removed = placement_editor_of(visit).remove(visit.form["placement"])
     except UnknownPlacementError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     except PlacementError as error:
         return show_placements(visit, sentence(error))
     visit.refresh_store()

@@ -16,7 +16,7 @@ from productrecs.dashboard.list_explanations import (
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -177,13 +177,13 @@ def show_product_and_lists(visit: Visit) -> Reply:
     """Show one product and its lists, now, filtered, or with a what-if change.
 
     Raises:
-        PageNotFoundError: when the store has no such product.
+        PageOrRecordNotFoundError: when the store has no such product.
     """
     item_id = visit.query["id"]
     rows = known_product_rows(visit, [item_id])
     if not rows:
         message = "There is no product with this id in your catalog."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     row, state = rows[0], visit.cached_store.state
     what_if, excluded_id = visit.query["show"], visit.query["item"]
     what_if_state = _what_if_state(visit, what_if, excluded_id)

@@ -8,7 +8,7 @@ from typing import Final
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     UploadedFile,
     Visit,
@@ -343,7 +343,7 @@ def _find_import(visit: Visit, import_id: str) -> FileImport:
         file_import = FileImportRepository(connection, visit.store.store_id).find(import_id)
     if file_import is None:
         message = "Your store has no import with this id."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     return file_import
 
 

@@ -15,7 +15,7 @@ from productrecs.features.widgets.widget_settings import (
     WidgetSettingType,
     resolve_widget_settings,
 )
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 CSS, SCOPED = "custom_css", "scoped"
@@ -115,7 +115,7 @@ def parse_settings_form(form: SubmittedFields) -> ParsedWidgetForm:
     while True:
         try:
             return ParsedWidgetForm(parse_widget_config_change(body), errors)
-        except BodyError as error:
+        except InvalidInputError as error:
             for problem in error.problems:
                 name = str(problem.loc[-1] if len(problem.loc) < 3 else problem.loc[2])  # noqa: PLR2004
                 errors.setdefault(name, _remedy_for(name) or f"{problem.msg}.")

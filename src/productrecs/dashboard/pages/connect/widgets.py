@@ -10,7 +10,7 @@ import msgspec
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -328,11 +328,11 @@ def _widget_type_or_default(text: str) -> str:
     """Return a widget type; the default if none is named.
 
     Raises:
-        PageNotFoundError: when it is not a valid type name.
+        PageOrRecordNotFoundError: when it is not a valid type name.
     """
     if text and not is_widget_type(text):
         message = "There is no widget type of this name."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     return text or DEFAULT_TYPE
 
 

@@ -6,7 +6,7 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     MCP_PATH,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -54,13 +54,13 @@ def revoke_access_token(visit: Visit) -> Reply:
     """Revoke a token: its next call is refused.
 
     Raises:
-        PageNotFoundError: when it was revoked already.
+        PageOrRecordNotFoundError: when it was revoked already.
     """
     with visit.database.transaction() as transaction:
         tokens = AccessTokenRepository(transaction, visit.store.store_id)
         if not tokens.remove(visit.form["token"]):
             message = "This token was revoked already."
-            raise PageNotFoundError(message)
+            raise PageOrRecordNotFoundError(message)
     return visit.redirect(
         ASSISTANT_PATH, "The token is revoked. Calls with it are refused."
     )

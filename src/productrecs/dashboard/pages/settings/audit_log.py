@@ -10,7 +10,7 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -50,7 +50,7 @@ def undo_removal(visit: Visit) -> Reply:
     """Bring back what a line of the log removed.
 
     Raises:
-        PageNotFoundError: when the line is unknown, or was undone already.
+        PageOrRecordNotFoundError: when the line is unknown, or was undone already.
     """
     with visit.database.reading() as connection:
         entry = AuditLogRepository(connection, visit.store.store_id).find(
@@ -58,7 +58,7 @@ def undo_removal(visit: Visit) -> Reply:
         )
     if entry is None or not entry.undo:
         message = "This was undone already."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     removed = parse_removed_rows(entry.undo)
     try:
         _restore_rows_and_mark_undone(visit, removed, entry.entry_id)

@@ -13,7 +13,7 @@ from productrecs.dashboard.page import (
     LOGIN_PATH,
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -95,14 +95,14 @@ def end_one_or_all_other_sessions(visit: Visit) -> Reply:
         return visit.redirect(SECURITY_PATH, "Your other sessions ended.")
     if not end_other_sessions(visit.database, require_session(visit), chosen):
         message = "You have no such session; it may have ended already."
-        raise PageNotFoundError(message)
+        raise PageOrRecordNotFoundError(message)
     return visit.redirect(SECURITY_PATH, "The session ended.")
 
 
 def require_session(visit: Visit) -> Session:
     """Return the session of a page that is not public."""
     if visit.session is None:
-        raise PageNotFoundError
+        raise PageOrRecordNotFoundError
     return visit.session
 
 

@@ -6,7 +6,7 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -102,7 +102,7 @@ def withdraw_invitation(visit: Visit) -> Reply:
     try:
         delete_invitation(visit.database, visit.store.store_id, visit.form["invitation"])
     except UnknownMemberError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     return visit.redirect(TEAM_PATH, "The invitation is withdrawn.")
 
 
@@ -113,7 +113,7 @@ def change_member_role(visit: Visit) -> Reply:
         role = _submitted_role(visit)
         before = change_role_and_return_old_user(visit.database, store_id, member, role)
     except UnknownMemberError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     except TeamChangeError as error:
         return show_team(visit, status=422, member_error=sentence(error))
     name = before.email or "The owner"
@@ -125,7 +125,7 @@ def remove_team_member(visit: Visit) -> Reply:
     try:
         gone = remove_member(visit.database, visit.store.store_id, visit.form["member"])
     except UnknownMemberError as error:
-        raise PageNotFoundError(sentence(error)) from error
+        raise PageOrRecordNotFoundError(sentence(error)) from error
     except TeamChangeError as error:
         return show_team(visit, status=422, member_error=sentence(error))
     name = gone.email or "The owner"

@@ -5,7 +5,7 @@ from urllib.parse import urlencode, urlsplit
 
 from productrecs.dashboard.page import (
     Page,
-    PageNotFoundError,
+    PageOrRecordNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -136,7 +136,7 @@ def requeue_webhook_message(visit: Visit) -> Reply:
     """Send a message of the log again.
 
     Raises:
-        PageNotFoundError: when the log does not have it.
+        PageOrRecordNotFoundError: when the log does not have it.
     """
     endpoint, number = _chosen_webhook_endpoint(visit), visit.form["number"]
     with visit.database.transaction() as transaction:
@@ -145,7 +145,7 @@ def requeue_webhook_message(visit: Visit) -> Reply:
             endpoint.endpoint_id, parse_whole_number(number) or 0, visit.system_ms
         ):
             message = "The log has no such message."
-            raise PageNotFoundError(message)
+            raise PageOrRecordNotFoundError(message)
     return _redirect_to_endpoint(
         visit,
         endpoint,
@@ -164,7 +164,7 @@ def _chosen_webhook_endpoint(visit: Visit) -> WebhookEndpoint:
         if endpoint.endpoint_id == visit.form["endpoint"]:
             return endpoint
     message = "This address was removed."
-    raise PageNotFoundError(message)
+    raise PageOrRecordNotFoundError(message)
 
 
 def _redirect_to_endpoint(visit: Visit, endpoint: WebhookEndpoint, message: str) -> Reply:

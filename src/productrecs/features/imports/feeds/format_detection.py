@@ -26,7 +26,7 @@ from productrecs.features.imports.feeds.column_synonyms import item_column_names
 from productrecs.features.imports.feeds.woocommerce_products import LAYOUT
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 
 CATALOG: Final = CsvLayout(
     columns=MappingProxyType(
@@ -131,7 +131,7 @@ def _is_json_lines(head: bytes) -> bool:
     first = head.lstrip(codecs.BOM_UTF8 + b" \t\r\n").split(b"\n", 1)[0]
     try:
         value = parse_json(first)
-    except BodyError:
+    except InvalidInputError:
         return False  # the value spans several lines
     return isinstance(value, dict) and "id" in value
 

@@ -10,8 +10,8 @@ from productrecs.core.report import (
     Figure,
     FigureDefinition,
     Report,
-    ReportError,
     ReportQuery,
+    ReportQueryError,
     ReportValue,
     define_figure,
     share_of,
@@ -111,13 +111,13 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
     """Return what is attributed to recommendations of a period, most revenue first.
 
     Raises:
-        ReportError: for an unknown grouping.
+        ReportQueryError: for an unknown grouping.
     """
     by = period.by or DEFAULT_BY
     unknown = [name for name in by if name not in GROUPS]
     if unknown or len(set(by)) != len(by):
         message = f"group by any of {', '.join(GROUPS)}, each once"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     with database.reading() as connection:
         repository = AttributionReportRepository(connection, store.store_id)
         backlog, currency = repository.backlog(), store.settings.currency

@@ -7,8 +7,8 @@ from productrecs.core.report import (
     Figure,
     FigureDefinition,
     Report,
-    ReportError,
     ReportQuery,
+    ReportQueryError,
     ReportValue,
     share_of,
 )
@@ -193,12 +193,12 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
     """Return the funnel of each place, most impressions first, in the store's currency.
 
     Raises:
-        ReportError: for an unknown grouping.
+        ReportQueryError: for an unknown grouping.
     """
     by = period.by or DEFAULT_BY
     if set(by) - set(GROUPS) or len(set(by)) != len(by):
         message = f"group by any of {', '.join(GROUPS)}, each once"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     own_currency = store.settings.currency
     with database.reading() as connection:
         repository = AttributionReportRepository(connection, store.store_id)

@@ -21,8 +21,8 @@ from productrecs.core.report import (
     Figure,
     FigureDefinition,
     Report,
-    ReportError,
     ReportQuery,
+    ReportQueryError,
     ReportValue,
 )
 from productrecs.engines.hyperloglog import cardinality, intersection_cardinalities
@@ -420,11 +420,11 @@ def search_report(
     """Return the queries of a period, most frequent first.
 
     Raises:
-        ReportError: for any grouping except by query.
+        ReportQueryError: for any grouping except by query.
     """
     if period.by not in {(), ("query",)}:
         message = "searches are grouped by query alone"
-        raise ReportError(message)
+        raise ReportQueryError(message)
     days = (period.first_day, period.last_day)
     insights = search_insights(database, store, days, query_filter, period.limit)
     return _build_search_report(period, query_filter, insights)

@@ -31,7 +31,7 @@ from productrecs.schemas.integration import (
     BundleBody,
     parse_bundle_fields_and_version,
 )
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
@@ -209,13 +209,15 @@ async def _change_bundle_and_reply(
     """Change the store's bundles, and return the reply with the changed one.
 
     Raises:
-        BodyError: when the bundle is invalid.
+        InvalidInputError: when the bundle is invalid.
     """
     try:
         bundle_id = await change_in_transaction(exchange, action)
     except BundleError as error:
         location = ("body", BUNDLE_FIELDS[error.field])
-        raise BodyError([ValidationProblem(location, str(error), "value_error")]) from error
+        raise InvalidInputError(
+            [ValidationProblem(location, str(error), "value_error")]
+        ) from error
     await exchange.context.stores.refresh(exchange.known_caller.store)
     rows = await _read_bundle_rows(exchange)
     fields = next(row.as_fields() for row in rows if row.bundle_id == bundle_id)

@@ -27,7 +27,7 @@ from productrecs.schemas.integration import (
     parse_experiment_action,
     parse_experiment_name_and_content,
 )
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
@@ -152,6 +152,6 @@ async def _change_test_and_reply(
         changed = await change_in_transaction(exchange, action)
     except ExperimentError as error:
         problem = ValidationProblem(("body", error.field), str(error), "value_error")
-        raise BodyError([problem]) from error
+        raise InvalidInputError([problem]) from error
     await exchange.context.refresh_accounts()
     return json_reply(changed.as_fields())

@@ -61,7 +61,7 @@ from productrecs.http.transport.request_body import read_body
 from productrecs.records.pictures.decode_picture import NotAPictureError
 from productrecs.schemas.photos import PHOTO_LIMIT, parse_photo_data
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError
+from productrecs.schemas.validation_errors import InvalidInputError
 from productrecs.serving.assistant_catalog import AssistantCatalog
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ class AssistantRequest:
         body = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
         try:
             return parse_json(body)
-        except BodyError as error:
+        except InvalidInputError as error:
             message = f"not JSON: {error.problems[0].msg}"
             raise InvalidCatalogCallError(message) from error
 
@@ -435,6 +435,6 @@ def _decode_base64_photo(image: str) -> bytes:
     """
     try:
         return parse_photo_data({"image": image})
-    except BodyError as error:
+    except InvalidInputError as error:
         message = f"$.like.image: {error.problems[0].msg}"
         raise InvalidCatalogCallError(message) from error

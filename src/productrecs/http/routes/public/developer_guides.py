@@ -33,7 +33,7 @@ from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
 from productrecs.http.pipeline.route_declaration import (
     NONE,
-    Credential,
+    CredentialKind,
     Routes,
     routes_by_path,
 )
@@ -88,13 +88,13 @@ if TYPE_CHECKING:
     from productrecs.features.guides.markdown_html import RenderedGuide
 
 
-_KEYS: Final[Mapping[Credential, str]] = MappingProxyType(
+_KEYS: Final[Mapping[CredentialKind, str]] = MappingProxyType(
     {
-        Credential.NONE: "none",
-        Credential.PUBLISHABLE: "publishable",
-        Credential.EITHER: "either",
-        Credential.SECRET: "secret",
-        Credential.OPERATOR: "the operator's token",
+        CredentialKind.NONE: "none",
+        CredentialKind.PUBLISHABLE: "publishable",
+        CredentialKind.EITHER: "either",
+        CredentialKind.SECRET: "secret",
+        CredentialKind.OPERATOR: "the operator's token",
     }
 )
 

@@ -31,7 +31,7 @@ from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.core.errors import StorageError
+from productrecs.core.errors import StorageError, UnknownWidgetBuildError
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import matches_etag
 from productrecs.http.pipeline.route_declaration import (
@@ -42,7 +42,6 @@ from productrecs.http.pipeline.route_declaration import (
     SEARCH_SCRIPT_PATH,
     Routes,
 )
-from productrecs.http.pipeline.url_decoding_and_base_url import UnknownBuildError
 from productrecs.http.routes.public.page_response import (
     GZIP_LEVEL,
     GZIP_WINDOW_BITS,
@@ -445,7 +444,7 @@ async def pinned_script(
     body = await _find_build_asking_other_machines(exchange.context.services, build)
     if body is None:
         message = "no such build; the guide for widgets lists the tags of this release"
-        raise UnknownBuildError(message)
+        raise UnknownWidgetBuildError(message)
     headers = {**HEADERS, "cache-control": IMMUTABLE}
     if accepts_gzip(request):
         headers["content-encoding"] = "gzip"

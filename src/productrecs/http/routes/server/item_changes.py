@@ -201,7 +201,7 @@ def parse_push(body: bytes, warnings: BodyWarnings | None = None) -> list[Packed
 
     Raises:
         TooManyItemsError: when it has more than 1000.
-        BodyError: when it is not JSON, or does not match the schema.
+        InvalidInputError: when it is not JSON, or does not match the schema.
     """
     items = split_item_list(body, MAX_ITEMS)
     if items is not None:

@@ -270,7 +270,7 @@ async def store_events_of_body(
     beside what `claim` holds for the body.
 
     Raises:
-        BodyError: when it does not match the schema; nothing is stored.
+        InvalidInputError: when it does not match the schema; nothing is stored.
         QueueFullError: when too many writes wait; nothing is stored.
         UnconfirmedWriteError: when the write is not confirmed in time.
     """
@@ -326,7 +326,7 @@ def _parse_events_by_object(body_bytes: bytes, warnings: BodyWarnings) -> Groups
     `warnings` counts what looks wrong in them.
 
     Raises:
-        BodyError: when it does not match the schema.
+        InvalidInputError: when it does not match the schema.
     """
     fast = parse_event_fast(body_bytes)
     if fast is not None:

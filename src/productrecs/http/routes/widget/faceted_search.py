@@ -212,7 +212,7 @@ def build_page_request(
     """Return the requested page options; None for a plain search.
 
     Raises:
-        BodyError: when a filter is invalid in a way that its pattern cannot express.
+        InvalidInputError: when a filter is invalid and its pattern cannot express it.
     """
     counts = bool(filters or facets) or sort is not None or offset is not None
     if not counts and not highlight and not suggest and not refine:

@@ -26,7 +26,7 @@ from productrecs.records.catalog.price_lists import (
     parse_list_name,
 )
 from productrecs.schemas.body_warnings import describe_unknown_name
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
 
 MAX_NUM: Final = 20
@@ -136,13 +136,13 @@ def parse_filter_parameters(texts: list[str]) -> Filters:
     """Return the filters of a call.
 
     Raises:
-        BodyError: when one is invalid in a way that its pattern cannot express.
+        InvalidInputError: when one is invalid in a way that its pattern cannot express.
     """
     try:
         return parse_filters(texts)
     except FilterError as error:
         problem = ValidationProblem(("query", "filter"), str(error), "value_error", texts)
-        raise BodyError([problem]) from error
+        raise InvalidInputError([problem]) from error
 
 
 def apply_price_list(
@@ -151,7 +151,7 @@ def apply_price_list(
     """Return a store with the prices of the list that a call names; itself without one.
 
     Raises:
-        BodyError: when no item has a price in the list; it has the lists of the caller.
+        InvalidInputError: when no item has a price in the list; names the caller's lists.
         SecretKeyRequiredError: when the list is of a group, and the key publishable.
     """
     if not list_name:
@@ -177,7 +177,7 @@ def apply_price_list(
             known for known in names if may_read(parse_list_name(known).group)
         )
         message = f"{error}; known lists: {readable_names or 'none'}"
-        raise BodyError(
+        raise InvalidInputError(
             [ValidationProblem(_AT, message, "unknown_price_list", list_name)]
         ) from error
 
@@ -186,7 +186,7 @@ def find_cached_store_with_price_list(call: FastRouteCall) -> CachedStore | None
     """Return the caller's store with the call's prices, if it is in memory.
 
     Raises:
-        BodyError, SecretKeyRequiredError: as `apply_price_list`.
+        InvalidInputError, SecretKeyRequiredError: as `apply_price_list`.
     """
     cached_store = call.context.stores.get(call.caller.store)
     if cached_store is None or call.query is None:
@@ -198,12 +198,12 @@ def refuse_unknown_filters(names: Iterable[str]) -> None:
     """Refuse a parameter that looks like a filter, rather than ignore it.
 
     Raises:
-        BodyError: for the first such parameter.
+        InvalidInputError: for the first such parameter.
     """
     for name in names:
         if name in LOOKS_LIKE_FILTER:
             message = f"there is no parameter {name}; {FILTER_FORMS}, as filter=..."
-            raise BodyError(
+            raise InvalidInputError(
                 [ValidationProblem(("query", name), message, "unknown_filter", name)]
             )
 
@@ -238,10 +238,10 @@ def check_excluded_count(excluded: Sequence[str], raw_value: str | None) -> None
     """Refuse more ids to exclude than a call may have.
 
     Raises:
-        BodyError: when there are more.
+        InvalidInputError: when there are more.
     """
     if len(excluded) > MAX_EXCLUDED:
         message = f"a call may exclude at most {MAX_EXCLUDED} items"
-        raise BodyError(
+        raise InvalidInputError(
             [ValidationProblem(("query", "exclude"), message, "too_long", input=raw_value)]
         )

@@ -55,8 +55,8 @@ from productrecs.serving.card_replies import (
 from productrecs.serving.list_cache import (
     CachedListInputs,
     FingerprintSource,
-    ListFingerprint,
-    NoFingerprint,
+    ListFingerprintSource,
+    NoFingerprintSource,
 )
 
 _log = logging.getLogger(__name__)
@@ -212,7 +212,7 @@ async def answer_trending(
     )
     # Every sale changes this list, so it is never validated by fingerprint.
     key = (num, cached_store.state.catalog.price_list)
-    return _cached_or_computed_body(cached_store, now_ms, key, maker, NoFingerprint())
+    return _cached_or_computed_body(cached_store, now_ms, key, maker, NoFingerprintSource())
 
 
 def _with_requested_anchor(
@@ -364,13 +364,17 @@ def _anonymous_list_body(
     key = (*request_key, maker.sold_out, state.catalog.price_list)
     if not list_request.placement:
         return _cached_or_computed_body(
-            cached_store, now_ms, key, maker, ListFingerprint(state, list_request, now_ms)
+            cached_store,
+            now_ms,
+            key,
+            maker,
+            ListFingerprintSource(state, list_request, now_ms),
         )
     # Filters depend on prices and attributes, which no fingerprint covers.
     version = cached_store.placements.seq  # of the bundles too
     placed_key = (*key, list_request.placement, version, state.catalog.version)
     return _cached_or_computed_body(
-        cached_store, now_ms, placed_key, maker, NoFingerprint()
+        cached_store, now_ms, placed_key, maker, NoFingerprintSource()
     )
 
 

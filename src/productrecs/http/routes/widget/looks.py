@@ -43,7 +43,7 @@ from productrecs.http.routes.widget.list_parameters import (
 )
 from productrecs.records.events.event import look_source
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.store import Store
 
@@ -100,7 +100,9 @@ async def find_look_or_list_looks(
     if item_id is None:
         if exchange.known_caller.credential is not SECRET:
             where = ("query", "item_id")
-            raise BodyError([ValidationProblem(where, "Field required", "missing", None)])
+            raise InvalidInputError(
+                [ValidationProblem(where, "Field required", "missing", None)]
+            )
         (after,) = parse_cursor(cursor, tuple[KeyNumber], (-1,))
         since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
         return await asyncio.to_thread(_list_looks, request, after, limit, since_ms)

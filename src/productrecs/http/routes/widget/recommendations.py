@@ -56,7 +56,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
     determine_history_access,
     determine_history_access_of_request,
 )
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -181,7 +181,7 @@ def _read_list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     """Return what the parameters of `GET /v1/recommendations` mean.
 
     Raises:
-        BodyError: when they do not go together.
+        InvalidInputError: when they do not go together.
     """
     list_request = RecommendationRequest(
         source=source,
@@ -275,7 +275,7 @@ async def recommend(
         problem = ValidationProblem(
             ("query", "source"), message, "value_error", input=source
         )
-        raise BodyError([problem])
+        raise InvalidInputError([problem])
     store = exchange.known_caller.store
     cached_store = await exchange.context.stores.open(store)
     cached_store = apply_price_list(exchange.known_caller, cached_store, query.price_list)
@@ -311,7 +311,7 @@ def _read_trending_query(
     """Return what the parameters of `GET /v1/trending` mean.
 
     Raises:
-        BodyError: when too many products are excluded, or a filter is invalid.
+        InvalidInputError: when too many products are excluded, or a filter is invalid.
     """
     excluded_ids = split_item_ids(excluded)
     check_excluded_count(excluded_ids, excluded)
@@ -386,8 +386,8 @@ def _check_basket_and_anchor(
         problem = ValidationProblem(
             ("query", "item_ids"), message, "too_long", input=item_ids
         )
-        raise BodyError([problem])
+        raise InvalidInputError([problem])
     if list_request.source is Source.SIMILAR and list_request.item_id is None:
         message = "similar needs item_id: the product to find similar products for"
         problem = ValidationProblem(("query", "item_id"), message, "missing", input=None)
-        raise BodyError([problem])
+        raise InvalidInputError([problem])

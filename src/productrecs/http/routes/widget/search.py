@@ -175,7 +175,7 @@ def _read_search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     """Return what the parameters of `GET /v1/search` mean.
 
     Raises:
-        BodyError: when a filter is invalid in a way that its pattern cannot express.
+        InvalidInputError: when a filter is invalid and its pattern cannot express it.
     """
     fields = parse_query_filter_fields(query_filters)
     search = SearchRequest(truncate_query(q), num, in_stock, fields, collapse)

@@ -28,7 +28,7 @@ from productrecs.http.pipeline.route_context import (
 )
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, FastReply, Routes
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
+from productrecs.schemas.validation_errors import InvalidInputError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -146,7 +146,7 @@ async def answer_config(
     """Return the body of a reply; a blank type is the default one.
 
     Raises:
-        BodyError: when the price list's name has an invalid form.
+        InvalidInputError: when the price list's name has an invalid form.
     """
     widget_type = config_request.widget_type or DEFAULT_TYPE
     config = await _read_config_or_cached(context, store, cached_store, widget_type)
@@ -170,7 +170,7 @@ def _config_and_settings_in_price_list(
         problem = ValidationProblem(
             ("query", "price_list"), str(error), "unknown_price_list", list_name
         )
-        raise BodyError([problem]) from error
+        raise InvalidInputError([problem]) from error
     widget_settings = {**config.settings, "price_list": list_name}
     if currency != settings.currency:
         widget_settings.pop("currency", None)
