@@ -32,12 +32,14 @@ from benchmarks.quality.datasets import (
 from benchmarks.quality.plots import plot
 from benchmarks.report import Figure
 from productrecs.engines.demand.backtest import run_backtest
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
     DailyDemand,
-    DemandOptions,
     closed_days,
     net_returns,
 )
@@ -158,7 +160,7 @@ def _measure_from(
     demand = history(known, first)
     began = time.monotonic()
     threads = int(os.environ.get("OMP_NUM_THREADS", min(os.cpu_count() or 1, 2)))
-    options = DemandOptions(threads=threads)
+    options = DemandForecastOptions(threads=threads)
     verdict = run_backtest(demand, options, lambda _share: None)
     everything = np.ones((demand.items, HORIZON), np.bool_)
     found = forecast_demand(demand, everything, options, lambda _share: None, verdict)

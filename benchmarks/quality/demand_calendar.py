@@ -24,7 +24,12 @@ from productrecs.engines.demand.calendar_effects import (
     CalendarEvent,
     SpecialDayKind,
 )
-from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+)
 from productrecs.engines.demand.forecast import forecast_demand, with_calendar_effects
 from productrecs.engines.demand.price_elasticity import HighestPaidPrices, price_elasticity
 from productrecs.training.demand.calendar_events import public_holidays
@@ -125,7 +130,7 @@ def _errors(
     """Return pinball, RMSSE and the total's WAPE, without and with the calendar."""
     known, came = amounts[:, :origin], amounts[:, origin : origin + HORIZON]
     sold = (np.diff(known, axis=1) != 0).any(axis=1)
-    demand, options = history(known, first), DemandOptions(threads=1)
+    demand, options = history(known, first), DemandForecastOptions(threads=1)
     found = []
     for usable in ([], events):
         effects = CalendarEffects(demand, usable, elasticity)

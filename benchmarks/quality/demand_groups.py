@@ -26,11 +26,13 @@ from benchmarks.quality.datasets import EPOCH_ORDINAL, NO_PRODUCTS, present
 from benchmarks.quality.demand import history, pinballs, rmsse
 from benchmarks.report import Figure
 from productrecs.engines.demand.backtest import run_backtest
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
-    DemandOptions,
 )
 from productrecs.engines.demand.forecast import forecast_demand
 
@@ -193,7 +195,7 @@ def score(group_set: GroupSet) -> Scores:
 
 
 def _add_origin(scores: Scores, known: Amounts, came: Amounts, first: int) -> None:
-    demand, options = history(known, first), DemandOptions(threads=1)
+    demand, options = history(known, first), DemandForecastOptions(threads=1)
     verdict = run_backtest(demand, options, lambda _share: None)
     everything = np.ones((demand.items, HORIZON), np.bool_)
     found = forecast_demand(demand, everything, options, lambda _share: None, verdict)

@@ -5,12 +5,18 @@ from datetime import date
 import numpy as np
 
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series import HORIZON, DailyDemand, DemandOptions
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    DailyDemand,
+)
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 
 FIRST = date(2026, 1, 5).toordinal()  # a Monday
 WEEKDAYS = np.array([0.8, 0.9, 1.0, 1.1, 1.3, 1.6, 0.3])
-SMALL = DemandOptions(trees=40, training_rows=40_000, threads=1)
+SMALL = DemandForecastOptions(trees=40, training_rows=40_000, threads=1)
 
 
 def rates(items: int, days: int, seed: int = 1) -> np.ndarray:
@@ -34,7 +40,7 @@ def demand_of(amounts: np.ndarray, on_sale: np.ndarray | None = None) -> DailyDe
 
 
 def forecast(
-    demand: DailyDemand, lead: int = 0, options: DemandOptions = SMALL
+    demand: DailyDemand, lead: int = 0, options: DemandForecastOptions = SMALL
 ) -> DemandForecast:
     """Return the forecast of everything, sold on every day."""
     on_sale = np.ones((demand.items, HORIZON + lead), np.bool_)

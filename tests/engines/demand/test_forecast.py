@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+)
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 from tests.engines.demand.sample_stores import SMALL, demand_of, drawn, forecast, rates
 
@@ -102,7 +107,7 @@ def test_the_backtest_measures_the_accuracy(
 
 def test_the_same_history_gives_the_same_forecast() -> None:
     demand = demand_of(drawn(rates(210, 190)))
-    few = DemandOptions(trees=5, training_rows=5_000, threads=1)
+    few = DemandForecastOptions(trees=5, training_rows=5_000, threads=1)
 
     one, other = forecast(demand, options=few), forecast(demand, options=few)
 

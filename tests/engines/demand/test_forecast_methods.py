@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from productrecs.engines.demand.demand_series import HORIZON, WEEK, DemandOptions
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    WEEK,
+)
 from productrecs.engines.demand.forecast_methods import method_forecasts, weekday_means
 from tests.engines.demand.sample_stores import demand_of
 
@@ -34,7 +40,9 @@ def test_the_recent_level_follows_a_fall_sooner_for_what_sells_daily() -> None:
     daily, rare = np.full(140, 20.0), np.zeros(140)
     daily[-WEEK:] = 10
     rare[::14] = 1
-    methods, _ = method_forecasts(demand_of(np.stack((daily, rare))), DemandOptions(), None)
+    methods, _ = method_forecasts(
+        demand_of(np.stack((daily, rare))), DemandForecastOptions(), None
+    )
 
     ladder, recent = methods.statistical.mean, methods.recent.mean
     assert recent[0].mean() < 0.85 * ladder[0].mean()

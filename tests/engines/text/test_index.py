@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text import word_interpreter
+from productrecs.engines.text.analysed_query import (
+    AnalysedQuery,
+)
 from productrecs.engines.text.index_schema import BrokenIndexError, ProductText
 from productrecs.engines.text.language_detection_and_stemming import (
-    AnalysedQuery,
     LanguageAnalyzer,
 )
 from productrecs.engines.text.search_hyperparameters import (

@@ -10,6 +10,8 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
     detect_language,
+)
+from productrecs.engines.text.opening_and_gift_phrases import (
     without_opening_phrase,
 )
 from productrecs.engines.text.query_suggestions import spell_as_title

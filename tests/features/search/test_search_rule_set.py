@@ -6,8 +6,10 @@ import pytest
 
 from productrecs.core.clock import fixed_clock
 from productrecs.core.timestamps import parse_timestamp
-from productrecs.engines.text.language_detection_and_stemming import (
+from productrecs.engines.text.analysed_query import (
     AnalysedQuery,
+)
+from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
 )
 from productrecs.features.search.search_rule_editor import SearchRuleEditor

@@ -1,5 +1,8 @@
 """Co-purchase models: items bought together, from baskets, without backfill."""
 
+from productrecs.engines.copurchase.copurchase_options import (
+    CopurchaseOptions,
+)
 from productrecs.engines.copurchase.copurchase_training import (
     fit_copurchase,
     fit_widest_copurchase,
@@ -10,7 +13,6 @@ from productrecs.engines.copurchase.model import (
     CopurchaseModels,
     companion_hashes,
 )
-from productrecs.engines.copurchase.pair_counts import CopurchaseOptions
 from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
 __all__ = [

@@ -17,10 +17,12 @@ from productrecs.engines.array_types_and_sorting import (
     ranks_within_runs,
     unique_sorted,
 )
+from productrecs.engines.copurchase.copurchase_options import (
+    CopurchaseOptions,
+)
 from productrecs.engines.copurchase.model import CopurchaseModel, CopurchaseModels
 from productrecs.engines.copurchase.pair_counts import (
     Baskets,
-    CopurchaseOptions,
     PairCounts,
     WeightedSales,
     basket_weights,

@@ -33,9 +33,11 @@ if TYPE_CHECKING:
         Ints,
         Items,
     )
+    from productrecs.engines.copurchase.copurchase_options import (
+        CopurchaseOptions,
+    )
     from productrecs.engines.copurchase.pair_counts import (
         Baskets,
-        CopurchaseOptions,
         PairCounts,
     )
 

@@ -35,7 +35,9 @@ from productrecs.engines.copurchase.pair_counts import (
 from productrecs.engines.copurchase.pair_evidence import EVIDENT, PairGrader
 
 if TYPE_CHECKING:
-    from productrecs.engines.copurchase.pair_counts import CopurchaseOptions
+    from productrecs.engines.copurchase.copurchase_options import (
+        CopurchaseOptions,
+    )
 
 _BLOCK_ITEMS: Final = 20_000  # items per block, which bounds the memory
 _COMPANION_PRODUCTS: Final = 40  # companion products per product

@@ -21,7 +21,6 @@ from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
-    DemandOptions,
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
@@ -51,6 +50,9 @@ if TYPE_CHECKING:
         Bools,
         Floats,
         Ints,
+    )
+    from productrecs.engines.demand.demand_forecast_options import (
+        DemandForecastOptions,
     )
     from productrecs.engines.demand.demand_series import Amounts, DailyDemand
 
@@ -109,7 +111,7 @@ class _PastMethodForecasts:
 
 
 def run_backtest(
-    demand: DailyDemand, options: DemandOptions, progress: Callable[[float], None]
+    demand: DailyDemand, options: DemandForecastOptions, progress: Callable[[float], None]
 ) -> DemandBacktestResult:
     """Return the backtest result; without enough history, the uncalibrated ladder."""
     evaluated_items = _evaluated_items(demand)
@@ -144,7 +146,7 @@ def run_backtest(
     )
 
 
-def backtest_origins(days: int, options: DemandOptions) -> list[int]:
+def backtest_origins(days: int, options: DemandForecastOptions) -> list[int]:
     """Return the origins of a backtest with a model, newest first; none if too short."""
     return _weekly_origins(
         days, options.backtest_origins if 2 * days >= 3 * options.model_days else 4
@@ -169,7 +171,7 @@ def _origin_count_without_model(item_count: int) -> int:
 
 
 def has_enough_history_for_model(
-    demand: DailyDemand, options: DemandOptions, days: int
+    demand: DailyDemand, options: DemandForecastOptions, days: int
 ) -> bool:
     """Return whether `days` days of history are enough for a trained model."""
     if days < options.model_days:
@@ -191,7 +193,7 @@ def _add_origin_forecasts_and_actuals(
     origin: int,
     evaluated_items: Ints,
     model: GradientBoostedModel | None,
-    options: DemandOptions,
+    options: DemandForecastOptions,
 ) -> None:
     demand_so_far = demand.until(origin)
     methods, _ = method_forecasts(demand_so_far, options, model)

@@ -16,7 +16,6 @@ from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     DailyDemand,
-    DemandOptions,
     bulk_order_growth,
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
     from lightgbm import Booster
 
     from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
+    from productrecs.engines.demand.demand_forecast_options import (
+        DemandForecastOptions,
+    )
     from productrecs.engines.demand.demand_series import Amounts
 
 
@@ -98,7 +100,7 @@ class GradientBoostedModel:
 
 
 def fit_boosted_model(
-    demand: DailyDemand, options: DemandOptions, progress: Callable[[float], None]
+    demand: DailyDemand, options: DemandForecastOptions, progress: Callable[[float], None]
 ) -> GradientBoostedModel:
     """Return a model fitted to `demand`; `progress` is called with shares of 1.
 
@@ -144,7 +146,7 @@ def fit_boosted_model(
 
 
 def _training_examples(
-    demand: DailyDemand, options: DemandOptions
+    demand: DailyDemand, options: DemandForecastOptions
 ) -> tuple[Amounts, Amounts, Amounts]:
     """Return a sample of [rows]: features, amounts in paces and in levels.
 

@@ -15,7 +15,6 @@ from productrecs.engines.demand.boosted_forecast import (
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     WEEK,
-    DemandOptions,
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
     ForecastPaths,
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
         ItemForecastAccuracy,
     )
     from productrecs.engines.demand.calendar_effects import CalendarEffects
+    from productrecs.engines.demand.demand_forecast_options import (
+        DemandForecastOptions,
+    )
     from productrecs.engines.demand.demand_series import DailyDemand
 
 _ORIGINS_REPORTED = 8
@@ -73,7 +75,7 @@ class DemandForecast:
 def forecast_demand(
     demand: DailyDemand,
     on_sale: Bools,
-    options: DemandOptions,
+    options: DemandForecastOptions,
     progress: Callable[[float], None],
     backtest: DemandBacktestResult,
 ) -> DemandForecast:
@@ -128,7 +130,7 @@ def with_calendar_effects(
 
 def _uncalibrated_item_paths(
     demand: DailyDemand,
-    options: DemandOptions,
+    options: DemandForecastOptions,
     backtest: DemandBacktestResult,
     progress: Callable[[float], None],
 ) -> tuple[ForecastPaths, Bools]:

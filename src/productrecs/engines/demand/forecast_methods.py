@@ -11,7 +11,6 @@ from productrecs.engines.demand.demand_series import (
     QUANTILES,
     WEEK,
     DailyDemand,
-    DemandOptions,
     bulk_order_caps,
     without_bulk_orders,
 )
@@ -40,6 +39,9 @@ from productrecs.engines.demand.store_total_forecast import StoreTotalForecaster
 if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import Floats, Items
     from productrecs.engines.demand.boosted_forecast import GradientBoostedModel
+    from productrecs.engines.demand.demand_forecast_options import (
+        DemandForecastOptions,
+    )
 
 _SALE_DAYS: Final = 112
 _MIN_SALES: Final = 5  # minimum sales of a model item in the last 112 days
@@ -56,7 +58,7 @@ _MISSING_WEIGHT: Final = 4.0
 
 
 def method_forecasts(
-    demand: DailyDemand, options: DemandOptions, model: GradientBoostedModel | None
+    demand: DailyDemand, options: DemandForecastOptions, model: GradientBoostedModel | None
 ) -> tuple[MethodForecasts, Items]:
     """Return each method's forecast of the days after `demand`, and the model's items.
 
@@ -102,7 +104,9 @@ def method_forecasts(
     ), model_items
 
 
-def items_for_model(demand: DailyDemand, origin: int, options: DemandOptions) -> Items:
+def items_for_model(
+    demand: DailyDemand, origin: int, options: DemandForecastOptions
+) -> Items:
     """Return the items with enough data for the model at `origin`."""
     start = max(0, origin - _SALE_DAYS)
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _MIN_SALES

@@ -19,7 +19,6 @@ from productrecs.engines.demand.demand_series import (
     QUANTILES,
     WEEK,
     DailyDemand,
-    DemandOptions,
     bulk_order_additions,
     bulk_order_caps,
     bulk_order_growth,
@@ -43,6 +42,9 @@ from productrecs.engines.demand.forecast_features import (
 
 if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import Bools, Floats
+    from productrecs.engines.demand.demand_forecast_options import (
+        DemandForecastOptions,
+    )
 
 
 _SPARSE_HALF_LIFE: Final = 56.0
@@ -73,7 +75,7 @@ class DemandClasses:
 
 
 def classify_demand(
-    demand: DailyDemand, origin: int, options: DemandOptions
+    demand: DailyDemand, origin: int, options: DemandForecastOptions
 ) -> DemandClasses:
     """Return each item's class, from its days up to `origin`."""
     amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
@@ -94,7 +96,7 @@ def classify_demand(
 def statistical_forecast(
     demand: DailyDemand,
     origin: int,
-    options: DemandOptions,
+    options: DemandForecastOptions,
     shrinkage: float = DEFAULT_SHRINKAGE,
 ) -> ForecastPaths:
     """Return each item's forecast for the HORIZON days after `origin`, by the ladder.

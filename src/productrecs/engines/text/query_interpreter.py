@@ -7,9 +7,13 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.engines.text.language_detection_and_stemming import (
+from productrecs.engines.text.analysed_query import (
     AnalysedQuery,
+)
+from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
+)
+from productrecs.engines.text.opening_and_gift_phrases import (
     activities_of_gift_recipients,
     without_opening_phrase,
 )

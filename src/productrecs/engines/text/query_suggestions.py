@@ -9,9 +9,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.engines.text.analysed_query import (
+    AnalysedQuery,
+)
 from productrecs.engines.text.index_queries import all_words_query
 from productrecs.engines.text.index_schema import NUMBER
-from productrecs.engines.text.language_detection_and_stemming import AnalysedQuery
 from productrecs.engines.text.query_interpreter import (
     QueryInterpreter,
     QueryTerm,

@@ -19,6 +19,9 @@ from tantivy import Occur, Query
 
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.array_types_and_sorting import Ints
+from productrecs.engines.text.analysed_query import (
+    AnalysedQuery,
+)
 from productrecs.engines.text.index_queries import (
     WORD_SCORE,
     all_words_query,
@@ -43,7 +46,6 @@ from productrecs.engines.text.index_schema import (
     words_schema,
 )
 from productrecs.engines.text.language_detection_and_stemming import (
-    AnalysedQuery,
     LanguageAnalyzer,
 )
 from productrecs.engines.text.query_interpreter import (

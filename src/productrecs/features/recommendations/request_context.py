@@ -22,8 +22,10 @@ from productrecs.engines.buy_again import (
 )
 from productrecs.engines.rank_fusion import fuse_ranked
 from productrecs.engines.registry import BROWSE, BUY_AGAIN
-from productrecs.engines.text.language_detection_and_stemming import (
+from productrecs.engines.text.analysed_query import (
     AnalysedQuery,
+)
+from productrecs.engines.text.language_detection_and_stemming import (
     cached_language_analyzer,
 )
 from productrecs.features.recommendations.recommendation_request import (

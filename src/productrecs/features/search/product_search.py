@@ -11,11 +11,13 @@ import numpy as np
 
 from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 from productrecs.engines.click_boosts import ClickBoostModel
+from productrecs.engines.text.analysed_query import (
+    AnalysedQuery,
+)
 from productrecs.engines.text.colour_and_material_words import (
     without_excluded_attributes,
 )
 from productrecs.engines.text.language_detection_and_stemming import (
-    AnalysedQuery,
     cached_language_analyzer,
 )
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.language_detection_and_stemming import (
+from productrecs.engines.text.analysed_query import (
     AnalysedQuery,
+)
+from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
 )
 from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms, Words

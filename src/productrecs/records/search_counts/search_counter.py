@@ -13,8 +13,10 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.language_detection_and_stemming import (
+from productrecs.engines.text.analysed_query import (
     AnalysedQuery,
+)
+from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
 )
 from productrecs.records.search_counts.repository import (

@@ -23,7 +23,13 @@ from productrecs.engines.demand.backtest import (
     run_backtest,
 )
 from productrecs.engines.demand.calendar_effects import CalendarEffects
-from productrecs.engines.demand.demand_series import HORIZON, DailyDemand, DemandOptions
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    DailyDemand,
+)
 from productrecs.engines.demand.ensemble_and_calibration import (
     EnsembleWeights,
     IntervalCalibration,
@@ -76,7 +82,7 @@ def forecast_and_publish(
     started_at, now_ms = time.monotonic(), clock()
     inputs = read_demand_inputs(database, store, now_ms)
     progress(_READ_SHARE)
-    options = DemandOptions(threads=threads)
+    options = DemandForecastOptions(threads=threads)
     elasticity = price_elasticity(inputs.demand, inputs.paid)
     effects = CalendarEffects(inputs.demand, inputs.events, elasticity)
     ordinary = effects.history_without_events()
@@ -120,7 +126,7 @@ def _load_or_run_backtest(
     store: Store,
     fingerprint: str,
     demand: DailyDemand,
-    options: DemandOptions,
+    options: DemandForecastOptions,
     progress: Progress,
 ) -> DemandBacktestResult:
     """Return the backtest's result, reused from an interrupted run if there is one."""

@@ -8,7 +8,13 @@ import numpy as np
 
 from productrecs.engines.demand.backtest import run_backtest
 from productrecs.engines.demand.calendar_effects import CalendarEffects
-from productrecs.engines.demand.demand_series import HORIZON, DailyDemand, DemandOptions
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    DailyDemand,
+)
 from productrecs.engines.demand.forecast import forecast_demand, with_calendar_effects
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ class PastForecaster:
     ) -> None:
         """Fit the weights on the first `first_origin` days."""
         self._demand, self._events = demand, events
-        self._options = DemandOptions(model_days=_NEVER, threads=1)
+        self._options = DemandForecastOptions(model_days=_NEVER, threads=1)
         ordinary = self._effects(first_origin).history_without_events()
         self._backtest = run_backtest(ordinary, self._options, _ignore)
 

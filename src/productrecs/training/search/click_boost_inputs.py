@@ -15,8 +15,10 @@ from productrecs.engines.click_boosts import (
     PURCHASE,
     SearchInteractions,
 )
-from productrecs.engines.text.language_detection_and_stemming import (
+from productrecs.engines.text.analysed_query import (
     AnalysedQuery,
+)
+from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
 )
 from productrecs.records.events.event import EventKind

@@ -10,9 +10,11 @@ import numpy as np
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.array_types_and_sorting import Bools, Ints
+from productrecs.engines.text.analysed_query import (
+    AnalysedQuery,
+)
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
 from productrecs.engines.text.language_detection_and_stemming import (
-    AnalysedQuery,
     LanguageAnalyzer,
 )
 from productrecs.engines.text.product_word_translations import product_words

@@ -32,7 +32,9 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
 )
 from productrecs.dashboard.product_table import known_product_rows
 from productrecs.dashboard.report_values import as_number, column_meanings, rows_by_column
-from productrecs.engines.demand.demand_series import DemandOptions
+from productrecs.engines.demand.demand_forecast_options import (
+    DemandForecastOptions,
+)
 from productrecs.features.forecast.forecast_replies import item_forecast_reply, today_of
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.suppliers.repository import SupplierRepository
@@ -169,7 +171,7 @@ def flat_forecast_reason(
         "about the same for each day: the daily average of its recent sales"
         + (
             ". So few sales say little, so the average of its category counts as well."
-            if sold and days_with_sales < DemandOptions().sparse_sales
+            if sold and days_with_sales < DemandForecastOptions().sparse_sales
             else "."
         )
     )
