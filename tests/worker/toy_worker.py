@@ -18,10 +18,7 @@ from productrecs.processes.child_process import stop_at_signals
 from productrecs.storage.jobs.job_queue import Job, JobQueue, RetryPolicy
 from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.database import Database
-from productrecs.worker.job_schedule import (
-    JobSchedule,
-    PeriodicJob,
-)
+from productrecs.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.worker.job_worker import (
     JobInterruptedError,
     JobProgress,

@@ -35,10 +35,7 @@ from productrecs.worker.alert_mails import (
     mail_and_record_stock_alerts,
     mail_newest_search_alarm,
 )
-from productrecs.worker.job_schedule import (
-    JobSchedule,
-    PeriodicJob,
-)
+from productrecs.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,

@@ -47,10 +47,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.worker.alert_mails import mail_feed_alarm
-from productrecs.worker.job_schedule import (
-    JobSchedule,
-    PeriodicJob,
-)
+from productrecs.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.worker.job_worker import (
     JobHandler,
     JobInterruptedError,

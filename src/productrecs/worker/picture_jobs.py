@@ -49,10 +49,7 @@ from productrecs.training.visual.build_visual_model import (
     embedders_of_stored_models,
     served_embedder,
 )
-from productrecs.worker.job_schedule import (
-    JobSchedule,
-    PeriodicJob,
-)
+from productrecs.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,

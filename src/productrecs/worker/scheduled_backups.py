@@ -39,10 +39,7 @@ from productrecs.worker.job_schedule import (
     PeriodicJob,
     nightly_periodic_jobs,
 )
-from productrecs.worker.job_worker import (
-    JobProgress,
-    JobWorker,
-)
+from productrecs.worker.job_worker import JobProgress, JobWorker
 
 BACKUP_FOLDER: Final = "backups"
 _STAMP: Final = "productrecs-%Y-%m-%dT%H%M%SZ.tar.gz"

@@ -43,10 +43,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.stored_secret_cipher import UnreadableSecretError
 from productrecs.worker.alert_mails import mail_feed_alarm
-from productrecs.worker.job_schedule import (
-    JobSchedule,
-    PeriodicJob,
-)
+from productrecs.worker.job_schedule import JobSchedule, PeriodicJob
 from productrecs.worker.job_worker import (
     JobProgress,
     JobWorker,

@@ -9,14 +9,8 @@ from typing import Final
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import iso
-from productrecs.features.attribution.attributor import (
-    Attributor,
-    stores_to_attribute,
-)
-from productrecs.features.attribution.event_purge import (
-    purge_events,
-    retention_days,
-)
+from productrecs.features.attribution.attributor import Attributor, stores_to_attribute
+from productrecs.features.attribution.event_purge import purge_events, retention_days
 from productrecs.features.attribution.repository import last_purges
 from productrecs.features.experiments.experiment_measurement import (
     find_tests_to_measure,
@@ -35,10 +29,7 @@ from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
     stores_due_for_segments,
 )
-from productrecs.features.webhooks.repository import (
-    WebhookRepository,
-    stores_with_webhooks,
-)
+from productrecs.features.webhooks.repository import WebhookRepository, stores_with_webhooks
 from productrecs.records.catalog.catalog_push import mark_all_items_changed
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import (
