@@ -14,7 +14,7 @@ from productrecs.cli.commands.import_options_and_result import (
     print_import_result_or_fail,
     table_format_options,
 )
-from productrecs.cli.commands.list_and_undo_imports import record_import
+from productrecs.cli.commands.record_import import record_import
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import progress_bar

@@ -9,7 +9,7 @@ from productrecs.cli.commands.import_options_and_result import (
     print_import_result_or_fail,
     table_format_options,
 )
-from productrecs.cli.commands.list_and_undo_imports import record_import
+from productrecs.cli.commands.record_import import record_import
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import progress_bar
@@ -21,9 +21,7 @@ from productrecs.features.imports.order_file_reader import (
     inspect_order_file,
 )
 from productrecs.features.imports.order_import import OrderDryRunReport, OrderImport
-from productrecs.records.orders.order_history_import import (
-    OrderHistoryImportReport,
-)
+from productrecs.records.orders.order_history_import import OrderHistoryImportReport
 
 
 @click.command()

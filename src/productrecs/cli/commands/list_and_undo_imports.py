@@ -1,43 +1,24 @@
 """`productrecs imports`: lists what commands imported, and undoes it."""
 
-import contextlib
-import getpass
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
+from productrecs.cli.commands.record_import import calling_user
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.timestamps import iso
-from productrecs.features.imports.import_report import (
-    ItemImportReport,
-    first_error_cells,
-    item_import_row_counts,
-)
-from productrecs.features.imports.import_services import ImportServices
-from productrecs.records.orders.order_history_import import (
-    OrderHistoryImportReport,
-    order_import_row_counts,
-)
 from productrecs.records.uploads.file_import import (
     UNDOABLE,
     FileImport,
-    ImportOptions,
     ImportStatus,
-    NewFileImport,
 )
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
-from productrecs.records.uploads.undo.undo_import import (
-    ImportChangeJournal,
-    complete_undo_and_store_outcome,
-)
+from productrecs.records.uploads.undo.undo_import import complete_undo_and_store_outcome
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 
@@ -47,72 +28,10 @@ _COUNTED: Final = {
     "overwritten": "changed",
     "removed": "no longer shown",
 }
-_LONGEST_NAME: Final = 255
-_INTERRUPTED: Final = {"problem": "The command was interrupted."}
 
 
 class ImportNotUndoableError(ProductRecsError):
     """The import does not exist, or cannot be undone; the message says why."""
-
-
-@dataclass(slots=True)
-class UndoableImport:
-    """An import of a command; `changes` is what is needed to undo it."""
-
-    changes: ImportChangeJournal
-    result: Mapping[str, Any] = field(default_factory=dict)
-
-    def set_result(self, report: OrderHistoryImportReport | ItemImportReport) -> None:
-        """Set the result."""
-        if isinstance(report, ItemImportReport):
-            kind, counts = "items", item_import_row_counts(report)
-        else:
-            kind, counts = "orders", order_import_row_counts(report)
-        errors = first_error_cells(report.errors)
-        self.result = {"kind": kind, "counts": counts, "errors": errors}
-
-
-@contextlib.contextmanager
-def record_import(
-    services: ImportServices, store: Store, name: str, size: int, kind: str
-) -> Iterator[UndoableImport]:
-    """Record an import in the store's history, as failed if the block fails."""
-    new_import = NewFileImport(
-        import_id=new_upload_id(),
-        file_name="standard input" if name == "-" else Path(name).name[:_LONGEST_NAME],
-        size=size,
-        sent_by=_calling_user(),
-        submitted_ms=services.clock(),
-        choices=ImportOptions(kind=kind),
-    )
-    with services.database.transaction() as transaction:
-        repository = FileImportRepository(transaction, store.store_id)
-        repository.add(new_import, ImportStatus.COMMAND)
-    recorded = UndoableImport(ImportChangeJournal(new_import.import_id))
-    status, result = ImportStatus.FAILED, dict[str, Any](_INTERRUPTED)
-    try:
-        yield recorded
-        status, result = ImportStatus.DONE, dict(recorded.result)
-    except ProductRecsError as error:
-        text = str(error)
-        result = {"problem": f"{text[:1].upper()}{text[1:].removesuffix('.')}."}
-        raise
-    finally:
-        with services.database.transaction() as transaction:
-            FileImportRepository(transaction, store.store_id).change_status(
-                new_import.import_id,
-                (ImportStatus.COMMAND,),
-                status,
-                result=result,
-                ended_at=services.clock(),
-            )
-
-
-def _calling_user() -> str:
-    try:
-        return f"Command line ({getpass.getuser()})"
-    except (KeyError, OSError):  # a container's user may have no name
-        return "Command line"
 
 
 @click.group()
@@ -200,7 +119,7 @@ def _begin_undo(services: Services, store: Store, import_id: str) -> FileImport:
                 f"productrecs imports list {store.domain}"
             )
             raise ImportNotUndoableError(message)
-        result = {**file_import.result, "undone_by": _calling_user()}
+        result = {**file_import.result, "undone_by": calling_user()}
         result.pop("undo_problem", None)
         allowed_statuses, undoing = (*UNDOABLE, ImportStatus.UNDOING), ImportStatus.UNDOING
         changes = ImportChangeRepository(transaction, store.store_id).spans(import_id)
