@@ -12,8 +12,8 @@ import pytest
 
 from productrecs.http.routes.public.woocommerce_plugin_download import (
     build_woocommerce_archive,
-    parse_po_file,
 )
+from productrecs.http.routes.public.wordpress_translations import parse_po_file
 from tests.plugin.shop import PLUGIN
 from tools.plugin_strings import TEMPLATE, template
 
