@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from productrecs.http.routes.public.developer_guides import status_by_error_code
+from productrecs.http.routes.public.developer_guide_tables import status_by_error_code
 from tests.api import published
 from tests.api.routes import (
     EITHER,

@@ -18,7 +18,7 @@ from productrecs.features.guides.developer_guide_rendering import (
 )
 from productrecs.features.guides.markdown_html import render_guide_html
 from productrecs.http.route_table import ROUTES
-from productrecs.http.routes.public.developer_guides import (
+from productrecs.http.routes.public.developer_guide_tables import (
     GUIDE_TABLES,
     status_by_error_code,
 )

@@ -23,7 +23,7 @@ from productrecs.features.guides.markdown_html import (
     highlight_code_and_mark_placeholders,
     render_guide_html,
 )
-from productrecs.http.routes.public.developer_guides import GUIDE_TABLES
+from productrecs.http.routes.public.developer_guide_tables import GUIDE_TABLES
 from tests.support.guides import blocks
 
 
