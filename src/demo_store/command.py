@@ -134,8 +134,8 @@ _SEASON_DAYS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class DemoStoreWithKey:
-    """The demo store with its secret key, which is replaced at each start."""
+class DemoStoreAccess:
+    """The demo store, its login, and its secret key, which is replaced at each start."""
 
     store: Store
     secret: SecretKey
@@ -193,7 +193,7 @@ def _check_port_is_free(settings: Settings) -> None:
         raise ListenError(message) from error
 
 
-def prepare_store_and_reset_access(services: Services) -> DemoStoreWithKey:
+def prepare_store_and_reset_access(services: Services) -> DemoStoreAccess:
     """Return the demo store; create it if missing, incomplete or of an old version."""
     try:
         store = find_store(services.database, DOMAIN)
@@ -205,11 +205,11 @@ def prepare_store_and_reset_access(services: Services) -> DemoStoreWithKey:
         delete_store(services.database, store)
         return _create_demo_store(services)
     secret = rotate_secret(services.database, store)
-    return DemoStoreWithKey(store, secret, *_reset_login(services, store))
+    return DemoStoreAccess(store, secret, *_reset_login(services, store))
 
 
 def print_access_and_first_store_link(
-    shop: DemoStoreWithKey, address: str, settings: Settings
+    shop: DemoStoreAccess, address: str, settings: Settings
 ) -> None:
     """Print the demo's addresses, its keys, an example call and a link to a first store."""
     query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
@@ -225,7 +225,7 @@ def print_access_and_first_store_link(
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
 
 
-def _create_demo_store(services: Services) -> DemoStoreWithKey:
+def _create_demo_store(services: Services) -> DemoStoreAccess:
     began = time.monotonic()
     plan = find_plan(services.settings.plans, "unlimited")
     registration = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
@@ -238,7 +238,7 @@ def _create_demo_store(services: Services) -> DemoStoreWithKey:
     _mark_complete(services, store)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
-    return DemoStoreWithKey(store, secret, *_reset_login(services, store))
+    return DemoStoreAccess(store, secret, *_reset_login(services, store))
 
 
 def _print_step(step: str) -> None:

@@ -23,7 +23,7 @@ from productrecs.records.pictures.onnx_model_file import (
 )
 from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
 from productrecs.records.pictures.packaged_ocr_models import find_text_reader_folder
-from productrecs.records.uploads.order_upload import UploadFolder
+from productrecs.records.uploads.upload_folder import UploadFolder
 from productrecs.settings import Settings
 from productrecs.storage.files.object_store import (
     MissingObjectError,

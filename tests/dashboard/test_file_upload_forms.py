@@ -7,7 +7,7 @@ import pytest
 from productrecs.dashboard import application, file_upload_forms
 from productrecs.dashboard.page import Page, Reply, UploadedFile, Visit
 from productrecs.dashboard.page_registry import BY_PATH
-from productrecs.records.uploads.order_upload import MIB
+from productrecs.records.uploads.upload_folder import MIB
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.dashboard.conftest import Office

@@ -203,3 +203,22 @@ def test_without_its_key_the_page_says_what_to_do_and_recovery_codes_work(
     finally:
         key_file.write_text(key)
     set_up(office, office.member(store))
+
+
+def test_recovery_codes_cannot_be_guessed_while_the_key_is_missing(
+    office: Office, store: Store
+) -> None:
+    set_up(office, office.member(store))
+    key_file = office.services.settings.data / KEY_FILE
+    key = key_file.read_text()
+    key_file.write_text("the key of another installation")
+    try:
+        guest, _reply, token = challenge(office, store)
+        for _ in range(12):
+            send(guest, token, "aaaaa-aaaaa")
+
+        reply = guest.post(CODE, page="/dashboard/login", token=token, code="1")
+
+        assert "try again in" in text_of(reply)
+    finally:
+        key_file.write_text(key)

@@ -58,7 +58,7 @@ from productrecs.records.search_counts.repository import (
 )
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import new_upload_id
+from productrecs.records.uploads.upload_folder import new_upload_id
 from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.storage.sql.removed_rows import RemovedRows
 from productrecs.tenancy.accounts.key_misuse.repository import (
@@ -74,7 +74,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.accounts.team_members import create_member_invitation
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.users.access_tokens.access_token import (
-    AccessTokenError,
+    AccessTokenCreationError,
     create_access_token,
 )
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role, normalise_email
@@ -394,7 +394,7 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
         browser = SessionBrowser(text, text)
         session = begin_session(filled.database, user, now_ms, browser=browser)
         filled.ids.setdefault("session", hash_token(session.token))
-        with contextlib.suppress(AccessTokenError):
+        with contextlib.suppress(AccessTokenCreationError):
             access, _ = create_access_token(
                 filled.database, store_id, text, Role.EDITOR, text, now_ms
             )

@@ -18,7 +18,7 @@ from productrecs.features.privacy.shopper_erasure import (
 )
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor
 from productrecs.http.routes.public.widget_scripts import archive_and_exchange_builds
-from productrecs.records.uploads.order_upload import UploadFolder, new_upload_id
+from productrecs.records.uploads.upload_folder import UploadFolder, new_upload_id
 from productrecs.services import (
     ForeignObjectsError,
     Services,

@@ -23,7 +23,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     ScheduledFetchOutcome,
 )
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.uploads import order_upload
+from productrecs.records.uploads import upload_folder
 from productrecs.records.uploads.file_import import (
     IMPORT_JOB,
     FileImport,
@@ -134,7 +134,7 @@ class Installation:
         return [
             path.name
             for path in self.services.uploads.iterdir()
-            if order_upload.is_upload_id(path.name)
+            if upload_folder.is_upload_id(path.name)
         ]
 
 

@@ -12,13 +12,9 @@ import pytest
 from productrecs.core import csv_reader
 from productrecs.core.ids import StoreId
 from productrecs.records.orders import order_history_import
-from productrecs.records.uploads.order_upload import (
-    NewOrderUpload,
-    OrderUploadStatus,
-    UploadFolder,
-    new_upload_id,
-)
+from productrecs.records.uploads.order_upload import NewOrderUpload, OrderUploadStatus
 from productrecs.records.uploads.repository import OrderUploadRepository, submit_upload
+from productrecs.records.uploads.upload_folder import UploadFolder, new_upload_id
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction

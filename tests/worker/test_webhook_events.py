@@ -25,7 +25,7 @@ from productrecs.features.webhooks.webhook import (
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import new_upload_id
+from productrecs.records.uploads.upload_folder import new_upload_id
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.key_misuse.repository import (

@@ -19,7 +19,7 @@ from productrecs.http.transport.multipart_parser import (
     body_chunks,
 )
 from productrecs.http.transport.request_body import BodyTooLargeError, check_body_headers
-from productrecs.records.uploads.order_upload import MIB, UploadFolder, new_upload_id
+from productrecs.records.uploads.upload_folder import MIB, UploadFolder, new_upload_id
 
 FILE_FIELD: Final = "file"
 _PIECE: Final = MIB  # written in a thread: the event loop never waits for a disk

@@ -18,11 +18,11 @@ from typing import Final
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore, load_store, refresh_changed_views
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store

@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.jobs.job_queue import Job, JobQueue, JobState
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.worker.job_schedule import JobSchedule

@@ -35,7 +35,7 @@ from productrecs.records.uploads.file_import import (
     TooManyImportsError,
 )
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import new_upload_id
+from productrecs.records.uploads.upload_folder import new_upload_id
 from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import Job, NewJob
 from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer

@@ -17,13 +17,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import Services
 from productrecs.storage.files.object_store import ObjectStoreUnavailableError
 from productrecs.storage.files.object_store_snapshots import SnapshotStore
 from productrecs.storage.files.search_index_files import try_lock_for_writing
 from productrecs.storage.jobs.leases import Lease
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer

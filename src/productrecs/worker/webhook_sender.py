@@ -14,12 +14,12 @@ from typing import Final
 
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.features.webhooks.repository import WebhookRepository, due_messages
 from productrecs.features.webhooks.send_webhook_message import send_message
 from productrecs.features.webhooks.webhook import DeliveryAttemptResult, DueWebhookMessage
 from productrecs.services import Services
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.users.stored_secret_cipher import UnreadableSecretError
 
 _log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from productrecs.features.imports.import_source import open_import_source
 from productrecs.features.imports.item_import import ItemImportOptions, import_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.file_import import ItemImportProgress
-from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal, ImportUndo
+from productrecs.records.uploads.upload_folder import UploadFolder
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,

@@ -16,7 +16,11 @@ from productrecs.records.merchandising.rule import (
     RuleListScope,
     RuleTarget,
 )
-from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
+from productrecs.records.merchandising.rule_editor import (
+    ChangeNotUndoableError,
+    RuleEditor,
+    UnknownRuleError,
+)
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
@@ -150,7 +154,7 @@ def test_only_the_last_change_of_a_rule_is_undone(rules: RuleEditor) -> None:
     rules.change(rule.rule_id, name="New")
 
     for change_id in (added, 9_999):
-        with pytest.raises(UnknownRuleError, match="cannot be undone"):
+        with pytest.raises(ChangeNotUndoableError, match="cannot be undone"):
             rules.undo(change_id)
     assert rules.all()[0].content.name == "New"
 

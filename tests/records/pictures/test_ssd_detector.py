@@ -14,7 +14,7 @@ from productrecs.records.pictures.ssd_detector import (
     compute_anchors,
     decode_boxes,
 )
-from productrecs.records.pictures.ssd_model import LABELS
+from productrecs.records.pictures.ssd_model_conversion import LABELS
 from tests.support.lite_models import red_chair, write_archived_model
 
 TOP_LEFT, TOP_RIGHT, BOTTOM_LEFT = (0, 0), (1, 0), (0, 1)

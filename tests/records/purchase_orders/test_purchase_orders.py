@@ -6,13 +6,13 @@ from productrecs.records.purchase_orders import purchase_order_line
 from productrecs.records.purchase_orders.purchase_order_line import (
     OrderedUnits,
     PurchaseOrderLine,
-    UnknownPurchaseOrderError,
+    UnknownPurchaseOrderLineError,
     parse_purchase_orders,
 )
 from productrecs.records.purchase_orders.repository import (
     PurchaseOrderRepository,
 )
-from productrecs.records.suppliers.supplier import SupplierError
+from productrecs.records.suppliers.supplier import SupplyInputError
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store import Store
@@ -38,7 +38,7 @@ def test_goods_on_order_are_added_replaced_and_removed(
         orders.replace([LAMP, LAMP], NOW)
         second = orders.lines()
         orders.remove([next(iter(second))])
-        with pytest.raises(UnknownPurchaseOrderError):
+        with pytest.raises(UnknownPurchaseOrderLineError):
             orders.remove([99])
         left = orders.lines()
 
@@ -59,7 +59,7 @@ def test_a_store_has_a_bounded_number_of_lines(
     with database.transaction() as transaction:
         orders = PurchaseOrderRepository(transaction, store.store_id)
         orders.add([TENT, LAMP], NOW)
-        with pytest.raises(SupplierError, match="at most 2 lines"):
+        with pytest.raises(SupplyInputError, match="at most 2 lines"):
             orders.add([LAMP], NOW)
         orders.replace([LAMP, LAMP], NOW)
 
@@ -87,5 +87,5 @@ def test_a_file_has_products_quantities_and_days() -> None:
     ],
 )
 def test_the_first_wrong_line_of_a_file_is_named(row: str, said: str) -> None:
-    with pytest.raises(SupplierError, match=said):
+    with pytest.raises(SupplyInputError, match=said):
         parse_purchase_orders(f"product,quantity,expected_day\n{row}\n")

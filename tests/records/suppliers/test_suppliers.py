@@ -9,7 +9,7 @@ from productrecs.records.suppliers.supplier import (
     MAX_SUPPLIERS,
     ProductTerms,
     Supplier,
-    SupplierError,
+    SupplyInputError,
     UnknownSupplierError,
     parse_product_terms,
     parse_supplier,
@@ -104,7 +104,7 @@ def test_there_is_a_limit_and_a_deleted_store_takes_none(
         suppliers = SupplierRepository(transaction, store.store_id)
         for number in range(MAX_SUPPLIERS):
             suppliers.save(Supplier(f"Supplier {number}"))
-        with pytest.raises(SupplierError, match="at most 500"):
+        with pytest.raises(SupplyInputError, match="at most 500"):
             suppliers.save(Supplier("One more"))
     delete_store(database, store)
     with pytest.raises(StoreDeletedError), database.transaction() as transaction:
@@ -131,7 +131,7 @@ def test_empty_terms_are_those_of_the_store() -> None:
     ],
 )
 def test_an_invalid_supplier_is_refused(texts: tuple[str, ...], message: str) -> None:
-    with pytest.raises(SupplierError, match=message):
+    with pytest.raises(SupplyInputError, match=message):
         parse_supplier(*texts)
 
 
@@ -160,5 +160,5 @@ def test_a_file_is_read_as_spreadsheets_write_it(text: str) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(text: str, message: str) -> None:
-    with pytest.raises(SupplierError, match=message):
+    with pytest.raises(SupplyInputError, match=message):
         parse_product_terms(text)

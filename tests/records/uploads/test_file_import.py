@@ -4,7 +4,7 @@ import pytest
 
 from productrecs.records.uploads.file_import import NewFileImport
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import new_upload_id
+from productrecs.records.uploads.upload_folder import new_upload_id
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (

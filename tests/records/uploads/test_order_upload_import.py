@@ -19,9 +19,6 @@ from productrecs.records.uploads.order_upload import (
     NewOrderUpload,
     OrderUpload,
     OrderUploadStatus,
-    TooManyUploadsError,
-    UploadFolder,
-    new_upload_id,
 )
 from productrecs.records.uploads.order_upload_import import (
     MAX_ATTEMPTS,
@@ -36,6 +33,11 @@ from productrecs.records.uploads.repository import (
     submit_upload,
 )
 from productrecs.records.uploads.undo.undo_import import complete_undo_and_store_outcome
+from productrecs.records.uploads.upload_folder import (
+    TooManyUploadsError,
+    UploadFolder,
+    new_upload_id,
+)
 from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (

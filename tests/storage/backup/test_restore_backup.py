@@ -23,7 +23,7 @@ from productrecs.storage.backup.backup_archive import (
     InsufficientSpaceError,
     NewerBackupError,
     NotABackupError,
-    TargetExistsError,
+    UnusableTargetError,
     unpack_archive,
 )
 from productrecs.storage.backup.create_backup import BackupRequest, create_backup
@@ -192,7 +192,7 @@ def test_a_file_that_goes_while_we_look_belongs_to_a_later_moment(
 def test_a_target_that_is_there_is_kept(backup: Path, sqlite_database: Database) -> None:
     before = backup.read_bytes()
 
-    with pytest.raises(TargetExistsError, match="exists; choose another name"):
+    with pytest.raises(UnusableTargetError, match="exists; choose another name"):
         backed_up(sqlite_database, backup)
 
     assert backup.read_bytes() == before
@@ -372,7 +372,7 @@ def test_data_that_are_there_stay_unless_they_may_be_replaced(
     (other / "uploads/up_old").write_bytes(b"waits")
     (other / "models").mkdir()
 
-    with pytest.raises(TargetExistsError, match="is not empty"):
+    with pytest.raises(UnusableTargetError, match="is not empty"):
         restore_backup(backup, RestoreTarget(other, None), silently)
     done = restore_backup(backup, RestoreTarget(other, None, replace=True), silently)
 
@@ -407,7 +407,7 @@ def test_a_file_that_is_no_database_is_kept_aside(backup: Path, tmp_path: Path) 
     other.mkdir()
     (other / "productrecs.db").write_bytes(b"was one once" * 999)
 
-    with pytest.raises(TargetExistsError):
+    with pytest.raises(UnusableTargetError):
         restore_backup(backup, RestoreTarget(other, None), silently)
     done = restore_backup(backup, RestoreTarget(other, None, replace=True), silently)
 
@@ -446,7 +446,7 @@ def test_a_server_in_use_or_with_stores_is_refused(
     before = restored(backup, tmp_path / "other", postgres_url)
     place = RestoreTarget(tmp_path / "other", postgres_url)
 
-    with pytest.raises(TargetExistsError, match="7 stores already"):
+    with pytest.raises(UnusableTargetError, match="7 stores already"):
         restore_backup(backup, place, silently)
     using = Database.open(postgres_url, tmp_path)
     with using.reading() as connection:

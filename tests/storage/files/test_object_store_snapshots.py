@@ -24,7 +24,7 @@ from productrecs.storage.files.object_store import (
 from productrecs.storage.files.object_store_snapshots import (
     KINDS,
     MODELS,
-    DamagedObjectError,
+    InvalidObjectError,
     SnapshotName,
     SnapshotStore,
 )
@@ -129,7 +129,7 @@ def test_a_store_gets_no_snapshot_of_another(tmp_path: Path, object_address: str
     reader.cache.wait_until_ready([name])
     assert reader.value(name) == 1
     trainer.store.objects.put(moved.key, trainer.store.objects.get(name.key))
-    with pytest.raises(DamagedObjectError, match="is of"):
+    with pytest.raises(InvalidObjectError, match="is of"):
         reader.store.read_manifest(moved)
 
 

@@ -23,7 +23,7 @@ from productrecs.cli.settings_and_folder_owner import DataFolderError, load_sett
 from productrecs.core.plural import counted
 from productrecs.core.private_folders import temp_folder
 from productrecs.features.privacy.shopper_erasure import LEDGER_FILE, replay_erasures
-from productrecs.records.uploads.order_upload import is_upload_id
+from productrecs.records.uploads.upload_folder import is_upload_id
 from productrecs.services import backup_object_store, build_eraser, build_services
 from productrecs.settings import Settings
 from productrecs.storage.backup.backup_archive import (

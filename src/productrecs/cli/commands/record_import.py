@@ -24,8 +24,8 @@ from productrecs.records.uploads.file_import import (
     NewFileImport,
 )
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
+from productrecs.records.uploads.upload_folder import new_upload_id
 from productrecs.tenancy.accounts.store import Store
 
 _LONGEST_NAME: Final = 255

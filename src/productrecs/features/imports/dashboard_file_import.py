@@ -63,8 +63,8 @@ from productrecs.records.orders.order_history_import import (
 )
 from productrecs.records.uploads.file_import import FileImport, ItemImportProgress
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
+from productrecs.records.uploads.upload_folder import MAX_UPLOAD_BYTES
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 

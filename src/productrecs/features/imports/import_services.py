@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from productrecs.core.clock import Clock
-from productrecs.records.uploads.order_upload import UploadFolder
+from productrecs.records.uploads.upload_folder import UploadFolder
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.tenancy.billing.plans_and_subscriptions import Plans

@@ -10,7 +10,10 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.repository import shopper_bot_events, shopper_events
 from productrecs.records.purchases.repository import shopper_lines
-from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import (
+    TableWithShopperIds,
+    chunks,
+)
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.stored_insights import read_insight, store_insight
@@ -67,15 +70,15 @@ class ShopperRecordRepository(StoreScopedRepository):
         sessions = self._connection.execute(query).scalars()
         return tuple(dict.fromkeys((customer, *sessions, name)))
 
-    def tables_by_kind(self) -> dict[str, ShopperTable]:
+    def tables_by_kind(self) -> dict[str, TableWithShopperIds]:
         """Return all tables of shoppers, in the order of an export."""
         own = (self._connection, self._store_id)
         return {
-            "name": ShopperTable(*own, shopper_links, shopper="customer"),
+            "name": TableWithShopperIds(*own, shopper_links, shopper="customer"),
             "event": shopper_events(*own),
             "bot": shopper_bot_events(*own),
             "purchase": shopper_lines(*own),
-            "test": ShopperTable(*own, exposures, shopper="identity"),
+            "test": TableWithShopperIds(*own, exposures, shopper="identity"),
         }
 
     def delete_test_arms_and_rename_units(self, names: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.http.dispatch.admission import Admission
 from productrecs.http.limits.bot_detection import SHOPPER_PARAMETERS
 from productrecs.http.pipeline.cors import ANY_ORIGIN_HEADERS
@@ -34,7 +35,6 @@ from productrecs.http.transport.error_body import (
     build_error_body,
 )
 from productrecs.http.transport.request_parser import Header, valid_request_id
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_declaration import Route

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.services import Services
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import (
     CallMeter,

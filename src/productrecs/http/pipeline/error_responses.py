@@ -72,11 +72,8 @@ from productrecs.records.experiments.experiment import UnknownExperimentError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError
 from productrecs.records.placements.bundle import BundleChangedError, UnknownBundleError
 from productrecs.records.placements.placement import UnknownPlacementError
-from productrecs.records.uploads.order_upload import (
-    FileTooLargeError,
-    TooManyUploadsError,
-    UnknownUploadError,
-)
+from productrecs.records.uploads.order_upload import UnknownUploadError
+from productrecs.records.uploads.upload_folder import FileTooLargeError, TooManyUploadsError
 from productrecs.schemas.items import TooManyItemsError
 from productrecs.storage.files.search_index_files import DamagedIndexError
 from productrecs.storage.sql.idempotency_keys import IdempotencyConflictError

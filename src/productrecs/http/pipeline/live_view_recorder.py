@@ -15,6 +15,7 @@ from typing import Any, Final
 from productrecs.core.clock import MINUTE_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.features.live_events.live_event import (
     VERDICTS_OF_PURCHASES,
     LiveEvent,
@@ -39,7 +40,6 @@ from productrecs.serving.writes.background_writes import (
     BackgroundWriter,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import SecretKeyHashes
 from productrecs.tenancy.accounts.shopper_identity import check_identity
 

@@ -15,7 +15,10 @@ from productrecs.records.purchases.sold_lines.repository import (
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
 )
-from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import (
+    TableWithShopperIds,
+    chunks,
+)
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
@@ -307,12 +310,14 @@ class EventRepository(StoreScopedRepository):
         )
 
 
-def shopper_events(transaction: sa.Connection, store_id: StoreId) -> ShopperTable:
+def shopper_events(transaction: sa.Connection, store_id: StoreId) -> TableWithShopperIds:
     """Return a store's events as rows of shoppers."""
-    return ShopperTable(transaction, store_id, events, columns=event_columns(events))
+    return TableWithShopperIds(transaction, store_id, events, columns=event_columns(events))
 
 
-def shopper_bot_events(transaction: sa.Connection, store_id: StoreId) -> ShopperTable:
+def shopper_bot_events(
+    transaction: sa.Connection, store_id: StoreId
+) -> TableWithShopperIds:
     """Return the events of bots as rows of shoppers."""
     columns = event_columns(bot_events)
-    return ShopperTable(transaction, store_id, bot_events, columns=columns)
+    return TableWithShopperIds(transaction, store_id, bot_events, columns=columns)

@@ -31,6 +31,10 @@ class UnknownRuleError(ProductRecsError):
     """The store has no rule with that id."""
 
 
+class ChangeNotUndoableError(ProductRecsError):
+    """The change is not the last one of a rule, or the rule before it is not stored."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleEditor:
     """Reads and changes one store's rules; `actor` is the author of changes.
@@ -112,7 +116,7 @@ class RuleEditor:
         stay in the history, and can be undone too.
 
         Raises:
-            UnknownRuleError: when the change is not the last one of any rule.
+            ChangeNotUndoableError: when the change is not the last one of any rule.
             RuleError: when there are too many rules for one more.
             StoreDeletedError: when the store was deleted.
         """
@@ -164,7 +168,7 @@ def _last_change_and_rule_before(
             before = others[0].rule if last.what == _CHANGED else last.rule
             return last, before
     message = "this change cannot be undone any more: its rule was changed after it"
-    raise UnknownRuleError(message)
+    raise ChangeNotUndoableError(message)
 
 
 def _limit_error() -> RuleError:

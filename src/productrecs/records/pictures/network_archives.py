@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.records.pictures import pose_model_conversion, ssd_model
+from productrecs.records.pictures import pose_model_conversion, ssd_model_conversion
 from productrecs.records.pictures.onnx_model_file import (
     BODY,
     DETECTOR,
@@ -58,13 +58,13 @@ ARCHIVED_NETWORKS: Final = (
         "package/objectron_solution_packed_assets.data",
         184,  # the names of the labels come first
         "d0a5255bf8c4f5a0bc4240741a76c41d5e939f7655078f945f50ab53a9375da6",
-        ssd_model.convert_ssd_network,
+        ssd_model_conversion.convert_ssd_network,
         MappingProxyType(
             {
                 "finds": OBJECTS,
                 "network": SSD,
-                "side": ssd_model.SIDE,
-                "labels": ssd_model.LABELS,
+                "side": ssd_model_conversion.SIDE,
+                "labels": ssd_model_conversion.LABELS,
                 "least": 0.15,
             }
         ),

@@ -9,7 +9,7 @@ import onnxruntime
 from productrecs.engines.visual.image_transforms import Pixels, resize
 from productrecs.engines.visual.region_proposals import intersection_over_union
 from productrecs.records.pictures.onnx_model_file import OnnxModelFile
-from productrecs.records.pictures.ssd_model import ANCHORS, BOX_NUMBERS
+from productrecs.records.pictures.ssd_model_conversion import ANCHORS, BOX_NUMBERS
 
 Floats = npt.NDArray[np.float64]
 

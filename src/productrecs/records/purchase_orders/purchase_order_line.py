@@ -10,7 +10,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.records.suppliers.supplier import (
     MAX_NAME,
     MAX_UNITS,
-    SupplierError,
+    SupplyInputError,
     parse_units,
     read_csv_rows,
 )
@@ -25,7 +25,7 @@ MAX_DAYS_LATE: Final = 7
 COLUMNS: Final = ("product", "quantity", "expected_day", "supplier")
 
 
-class UnknownPurchaseOrderError(ProductRecsError):
+class UnknownPurchaseOrderLineError(ProductRecsError):
     """The store has no purchase order line of this number."""
 
 
@@ -50,20 +50,20 @@ def parse_purchase_order_line(fields: Mapping[str, str | None]) -> PurchaseOrder
     """Return a line from texts named as `COLUMNS`.
 
     Raises:
-        SupplierError: when one of them is invalid.
+        SupplyInputError: when one of them is invalid.
     """
     values = {name: (fields.get(name) or "").strip() for name in COLUMNS}
     if not values["product"]:
         message = "the product has no id or SKU"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     quantity = parse_units(values["quantity"], "the quantity", 1, MAX_UNITS)
     if quantity is None:
         message = f"the quantity is a whole number from 1 to {MAX_UNITS}"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     supplier = values["supplier"]
     if len(supplier) > MAX_NAME or not supplier.isprintable():
         message = f"a supplier's name has at most {MAX_NAME} characters"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     day = _parse_day(values["expected_day"])
     return PurchaseOrderLine(values["product"], quantity, day, supplier)
 
@@ -72,7 +72,7 @@ def parse_purchase_orders(text: str) -> list[PurchaseOrderLine]:
     """Return the lines of a CSV file with the columns `COLUMNS`; the last may lack.
 
     Raises:
-        SupplierError: for the first invalid line, which it names.
+        SupplyInputError: for the first invalid line, which it names.
     """
     return read_csv_rows(text, COLUMNS, COLUMNS[:3], MAX_LINES, parse_purchase_order_line)
 
@@ -81,11 +81,11 @@ def check_line_limit(lines: Sequence[PurchaseOrderLine], stored_count: int = 0) 
     """Refuse more lines than a store may have.
 
     Raises:
-        SupplierError: when there are too many.
+        SupplyInputError: when there are too many.
     """
     if stored_count + len(lines) > MAX_LINES:
         message = f"a store has at most {MAX_LINES} lines of purchase orders"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
 
 
 def _parse_day(text: str) -> str:
@@ -93,4 +93,4 @@ def _parse_day(text: str) -> str:
         return date.fromisoformat(text).isoformat()
     except ValueError as error:
         message = "write the expected day as 2026-03-01"
-        raise SupplierError(message) from error
+        raise SupplyInputError(message) from error

@@ -10,11 +10,11 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchase_orders.purchase_order_line import (
     OrderedUnits,
     PurchaseOrderLine,
-    UnknownPurchaseOrderError,
+    UnknownPurchaseOrderLineError,
     check_line_limit,
 )
 from productrecs.records.suppliers.repository import item_numbers_by_id_or_sku
-from productrecs.records.suppliers.supplier import SupplierError
+from productrecs.records.suppliers.supplier import SupplyInputError
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
 from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import purchase_order_lines
@@ -58,18 +58,18 @@ class PurchaseOrderRepository(StoreScopedRepository):
         """Store one more line.
 
         Raises:
-            SupplierError: when the catalog lacks the product, or there would be too many.
+            SupplyInputError: when the catalog lacks the product, or with too many lines.
             StoreDeletedError: when the store was deleted.
         """
         if self.add([line], now_ms):
             message = f"your catalog has no product {line.product}"
-            raise SupplierError(message)
+            raise SupplyInputError(message)
 
     def add(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> MissingProducts:
         """Store more lines; return the products that the catalog lacks.
 
         Raises:
-            SupplierError: when the store would have too many.
+            SupplyInputError: when the store would have too many.
             StoreDeletedError: when the store was deleted.
         """
         lock_existing_head(self._connection, self._store_id)
@@ -101,7 +101,7 @@ class PurchaseOrderRepository(StoreScopedRepository):
         """Store these lines instead of all others; return as `add` does.
 
         Raises:
-            SupplierError: when there are too many.
+            SupplyInputError: when there are too many.
             StoreDeletedError: when the store was deleted.
         """
         lock_existing_head(self._connection, self._store_id)
@@ -112,8 +112,8 @@ class PurchaseOrderRepository(StoreScopedRepository):
         """Delete lines: they arrived, or will not.
 
         Raises:
-            UnknownPurchaseOrderError: when there is none of these numbers.
+            UnknownPurchaseOrderLineError: when there is none of these numbers.
         """
         if not self._delete_rows(purchase_order_lines, _line.number.in_(numbers)):
             message = f"there is no purchase order line {', '.join(map(str, numbers))}"
-            raise UnknownPurchaseOrderError(message)
+            raise UnknownPurchaseOrderLineError(message)

@@ -17,7 +17,10 @@ from productrecs.storage.sql.dialects import (
     Row,
     upsert,
 )
-from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import (
+    TableWithShopperIds,
+    chunks,
+)
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
     record_confirmed_order_time,
@@ -385,9 +388,9 @@ class PurchaseRepository(StoreScopedRepository):
         self._delete_rows(imports, kind=_HISTORY, digest=digest)
 
 
-def shopper_lines(transaction: sa.Connection, store_id: StoreId) -> ShopperTable:
+def shopper_lines(transaction: sa.Connection, store_id: StoreId) -> TableWithShopperIds:
     """Return a store's lines as rows of shoppers."""
-    return ShopperTable(transaction, store_id, purchase_lines)
+    return TableWithShopperIds(transaction, store_id, purchase_lines)
 
 
 def _to_purchase_line(row: Row) -> PurchaseLine:

@@ -11,7 +11,7 @@ from productrecs.records.suppliers.supplier import (
     MAX_SUPPLIERS,
     ProductTerms,
     Supplier,
-    SupplierError,
+    SupplyInputError,
     UnknownSupplierError,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
@@ -75,7 +75,7 @@ class SupplierRepository(StoreScopedRepository):
         """Store a supplier; replace the one of the same name.
 
         Raises:
-            SupplierError: when the store has too many.
+            SupplyInputError: when the store has too many.
             StoreDeletedError: when the store was deleted.
         """
         lock_existing_head(self._connection, self._store_id)
@@ -98,7 +98,7 @@ class SupplierRepository(StoreScopedRepository):
         Suppliers that are not stored yet are added, with the terms of the store's settings.
 
         Raises:
-            SupplierError: when the store would have too many suppliers.
+            SupplyInputError: when the store would have too many suppliers.
             StoreDeletedError: when the store was deleted.
         """
         lock_existing_head(self._connection, self._store_id)
@@ -130,7 +130,7 @@ class SupplierRepository(StoreScopedRepository):
         ).scalar_one()
         if count > MAX_SUPPLIERS:
             message = f"a store has at most {MAX_SUPPLIERS} suppliers"
-            raise SupplierError(message)
+            raise SupplyInputError(message)
 
 
 def item_numbers_by_id_or_sku(

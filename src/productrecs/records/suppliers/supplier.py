@@ -24,8 +24,8 @@ _MAX_MONEY: Final = 1e12
 TERM_COLUMNS: Final = ("product", "supplier", "pack_size", "minimum_quantity")
 
 
-class SupplierError(ProductRecsError):
-    """A supplier or the terms of a product are invalid, or there are too many."""
+class SupplyInputError(ProductRecsError):
+    """A supplier, terms of a product or a purchase order line are invalid, or too many."""
 
 
 class UnknownSupplierError(ProductRecsError):
@@ -63,7 +63,7 @@ def parse_supplier(
     """Return a supplier from texts; empty ones are the store's settings.
 
     Raises:
-        SupplierError: when one of them is invalid.
+        SupplyInputError: when one of them is invalid.
     """
     return Supplier(
         _parse_name(name),
@@ -78,7 +78,7 @@ def parse_product_terms(text: str) -> list[ProductTerms]:
     """Return the terms of a CSV file with the columns TERM_COLUMNS; the last two may lack.
 
     Raises:
-        SupplierError: for the first invalid line, which it names.
+        SupplyInputError: for the first invalid line, which it names.
     """
     return read_csv_rows(
         text, TERM_COLUMNS, TERM_COLUMNS[:2], MAX_TERMS, parse_terms_of_product
@@ -95,7 +95,7 @@ def read_csv_rows(
     """Return what `parse` makes of each row of a CSV file with these `columns`.
 
     Raises:
-        SupplierError: for the first invalid line, which it names.
+        SupplyInputError: for the first invalid line, which it names.
     """
     sample = text.removeprefix("\ufeff")
     header = sample.partition("\n")[0]
@@ -104,18 +104,18 @@ def read_csv_rows(
     names = [name.strip().lower() for name in reader.fieldnames or ()]
     if not set(required) <= set(names):
         message = f"the first line of the file names the columns {', '.join(columns)}"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     reader.fieldnames = names
     found: list[Parsed] = []
     for row in reader:
         if len(found) >= limit:
             message = f"a file has at most {limit} lines"
-            raise SupplierError(message)
+            raise SupplyInputError(message)
         try:
             found.append(parse(row))
-        except SupplierError as error:
+        except SupplyInputError as error:
             message = f"line {reader.line_num}: {error}"
-            raise SupplierError(message) from error
+            raise SupplyInputError(message) from error
     return found
 
 
@@ -123,12 +123,12 @@ def parse_terms_of_product(row: Mapping[str, str | None]) -> ProductTerms:
     """Return the terms of one product from texts, by the names of TERM_COLUMNS.
 
     Raises:
-        SupplierError: when one of them is invalid.
+        SupplyInputError: when one of them is invalid.
     """
     product = (row["product"] or "").strip()
     if not product:
         message = "the product has no id or SKU"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     return ProductTerms(
         product,
         _parse_name(row["supplier"] or ""),
@@ -142,7 +142,7 @@ def _parse_name(text: str) -> str:
     name = text.strip()
     if not name or len(name) > MAX_NAME or not name.isprintable():
         message = f"a supplier's name has 1 to {MAX_NAME} characters"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     return name
 
 
@@ -150,7 +150,7 @@ def parse_units(text: str, label: str, lowest: int, highest: int) -> int | None:
     """Return a whole number, None for an empty text.
 
     Raises:
-        SupplierError: when it is none from `lowest` to `highest`.
+        SupplyInputError: when it is none from `lowest` to `highest`.
     """
     if not text.strip():
         return None
@@ -158,9 +158,9 @@ def parse_units(text: str, label: str, lowest: int, highest: int) -> int | None:
     try:
         value = int(text)
     except ValueError as error:
-        raise SupplierError(message) from error
+        raise SupplyInputError(message) from error
     if not lowest <= value <= highest:
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     return value
 
 
@@ -171,8 +171,8 @@ def _parse_money(text: str, label: str) -> float:
         value = parse_typed_amount(text)
     except ValueError as error:
         message = f"write {label} as a number without a currency, such as 200 or 199.50"
-        raise SupplierError(message) from error
+        raise SupplyInputError(message) from error
     if not 0 <= value <= _MAX_MONEY:
         message = f"{label} is an amount of at least 0"
-        raise SupplierError(message)
+        raise SupplyInputError(message)
     return value

@@ -18,8 +18,8 @@ from productrecs.records.uploads.order_upload import (
     NewOrderUpload,
     OrderUpload,
     OrderUploadStatus,
-    TooManyUploadsError,
 )
+from productrecs.records.uploads.upload_folder import TooManyUploadsError
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.core.outage_log_limiter import OutageLogLimiter
 from productrecs.features.assistants.attributed_assistant_searches import (
     AttributedAssistantSearch,
 )
@@ -33,7 +34,6 @@ from productrecs.features.reports.tracking_health.repository import (
 from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuse, store_key_misuse
 from productrecs.tenancy.accounts.key_uses.repository import store_key_uses

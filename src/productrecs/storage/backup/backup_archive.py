@@ -51,8 +51,8 @@ class NewerBackupError(BackupError):
     """A newer program made the backup; this one cannot read it."""
 
 
-class TargetExistsError(BackupError):
-    """The target exists."""
+class UnusableTargetError(BackupError):
+    """The target of a backup or restore exists already, or cannot be written."""
 
 
 class DatabaseInUseError(BackupError):

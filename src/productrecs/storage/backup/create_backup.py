@@ -22,7 +22,7 @@ from productrecs.storage.backup.backup_archive import (
     Advance,
     BackupError,
     BackupManifest,
-    TargetExistsError,
+    UnusableTargetError,
     check_free_space,
     damaged_backup,
     is_compressed,
@@ -259,7 +259,7 @@ def create_backup(request: BackupRequest, begin: BeginStage) -> BackupManifest:
     The service may run and write meanwhile; the backup does not block it.
 
     Raises:
-        TargetExistsError: when the target exists, unless it may be replaced.
+        UnusableTargetError: when the target exists, unless it may be replaced.
         InsufficientSpaceError: when it would not fit on the target's disk.
         DamagedBackupError: when the database itself is damaged.
         StorageError: one of its kinds, when the database fails.
@@ -268,10 +268,10 @@ def create_backup(request: BackupRequest, begin: BeginStage) -> BackupManifest:
     target = request.target
     if not target.parent.is_dir() or target.is_dir():
         message = f"{target} cannot be a file; choose a name in an existing folder"
-        raise TargetExistsError(message)
+        raise UnusableTargetError(message)
     if target.exists() and not request.replace:
         message = f"{target} exists; choose another name, or use --force"
-        raise TargetExistsError(message)
+        raise UnusableTargetError(message)
     with temp_folder(target.parent, ".backup-") as folder:
         packed = folder / "packed"
         with contextlib.ExitStack() as stack:

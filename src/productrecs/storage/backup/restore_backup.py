@@ -21,7 +21,7 @@ from productrecs.storage.backup.backup_archive import (
     BackupManifest,
     DatabaseInUseError,
     NewerBackupError,
-    TargetExistsError,
+    UnusableTargetError,
     check_free_space,
     damaged_backup,
     unpack_archive,
@@ -50,7 +50,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
 
     Raises:
         DatabaseInUseError: when a process has the one in `folder` open.
-        TargetExistsError: when it holds a store, unless it may be replaced.
+        UnusableTargetError: when it holds a store, unless it may be replaced.
         StorageError: when it cannot be opened.
     """
     with _lock_database(folder / DATABASE) as database:
@@ -65,7 +65,7 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
     None when there were none. The replaced data are not changed or deleted.
 
     Raises:
-        DatabaseInUseError, TargetExistsError, StorageError: as `check_replaceable` does.
+        DatabaseInUseError, UnusableTargetError, StorageError: as `check_replaceable` does.
         OSError: when the disk fails.
     """
     with _lock_database(folder / DATABASE) as database:
@@ -150,13 +150,13 @@ def _has_no_store(database: _DatabaseToReplace | None, folder: Path) -> bool:
 
 
 def _check_may_replace(folder: Path, *, is_empty: bool, replace: bool) -> None:
-    """Raise `TargetExistsError` if a folder's database has data and may not be replaced."""
+    """Raise `UnusableTargetError` if a folder has data that may not be replaced."""
     if not is_empty and not replace:
         message = (
             f"{folder / DATABASE} is not empty: restore into another folder (--data), or "
             "use --force, which keeps the present data in a folder beside it"
         )
-        raise TargetExistsError(message)
+        raise UnusableTargetError(message)
 
 
 def _create_folder_for_replaced(folder: Path) -> Path:
@@ -331,7 +331,7 @@ def _check_server_unused_and_replaceable(
             f"this database has {found} stores already: restore into an empty one, or "
             "use --force, which deletes them"
         )
-        raise TargetExistsError(message)
+        raise UnusableTargetError(message)
 
 
 def _replace_server_rows(staged: Path, target: RestoreTarget, advance: Advance) -> None:

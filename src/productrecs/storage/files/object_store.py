@@ -51,8 +51,8 @@ class MissingObjectError(ProductRecsError):
     """The object store has no such object."""
 
 
-class StoredObject(NamedTuple):
-    """An object: its key, its size, and its age in seconds by this machine's clock."""
+class ObjectSummary(NamedTuple):
+    """The key of an object, its size, and its age in seconds by this machine's clock."""
 
     key: str
     size: int
@@ -167,7 +167,7 @@ class ObjectStore:
             for prefix_path in found["common_prefixes"]
         ]
 
-    def list(self, prefix: str) -> Iterator[StoredObject]:
+    def list(self, prefix: str) -> Iterator[ObjectSummary]:
         """Yield the objects below a prefix, which ends before a slash.
 
         Raises:
@@ -180,7 +180,7 @@ class ObjectStore:
         for page in pages:
             for entry in page:
                 age = (now - entry["last_modified"]).total_seconds()
-                yield StoredObject(entry["path"], entry["size"], age)
+                yield ObjectSummary(entry["path"], entry["size"], age)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects, if they exist.

@@ -21,7 +21,7 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStore,
-    StoredObject,
+    ObjectSummary,
     write_atomically,
 )
 
@@ -44,8 +44,8 @@ Content: TypeAlias = bytes | Path
 FileState: TypeAlias = tuple[int, int, int]  # inode, time of change, size
 
 
-class DamagedObjectError(ProductRecsError):
-    """An object does not match its checksum, or belongs to another snapshot."""
+class InvalidObjectError(ProductRecsError):
+    """An object is damaged, of another format, or of another snapshot."""
 
 
 class SnapshotName(NamedTuple):
@@ -103,18 +103,18 @@ class SnapshotManifest:
         """Return a manifest that was stored under `name`.
 
         Raises:
-            DamagedObjectError: when it is damaged, another store's or of another format.
+            InvalidObjectError: when it is damaged, another store's or of another format.
         """
         checksum, _, body = content.partition(b"\n")
         try:
             if hashlib.sha256(body).hexdigest().encode() != checksum:
                 message = f"the manifest {name.key} does not match its checksum"
-                raise DamagedObjectError(message)
+                raise InvalidObjectError(message)
             fields = json.loads(body)
             owner = (fields["format"], fields["store_id"], fields["kind"])
             if owner != (FORMAT, name.store_id, name.kind):
                 message = f"the manifest {name.key} is of {owner}"
-                raise DamagedObjectError(message)
+                raise InvalidObjectError(message)
             files = {
                 path: PackedFileLocation(*packed_file)
                 for path, packed_file in fields["files"].items()
@@ -122,7 +122,7 @@ class SnapshotManifest:
             return cls(fields["store_id"], fields["kind"], files, fields["facts"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"the manifest {name.key} cannot be read: {error}"
-            raise DamagedObjectError(message) from error
+            raise InvalidObjectError(message) from error
 
 
 class SnapshotStore:
@@ -206,7 +206,7 @@ class SnapshotStore:
 
         Raises:
             MissingObjectError: when there is none of that name.
-            DamagedObjectError: when it is damaged.
+            InvalidObjectError: when it is damaged.
             ObjectStoreUnavailableError: when the store does not answer.
         """
         return SnapshotManifest.from_bytes(self.objects.get(name.key), name)
@@ -229,7 +229,7 @@ class SnapshotStore:
 
         Raises:
             MissingObjectError: when an object is gone.
-            DamagedObjectError: when a file does not match its checksum.
+            InvalidObjectError: when a file does not match its checksum.
             ObjectStoreUnavailableError: when the store does not answer.
             OSError: when the disk is full or fails.
         """
@@ -238,7 +238,7 @@ class SnapshotStore:
             key = _object_key(name.store_id, packed_file.object_name)
             try:
                 self._download_file(key, packed_file, target, packs)
-            except DamagedObjectError:
+            except InvalidObjectError:
                 packs.clear()
                 self._download_file(key, packed_file, target, packs)
 
@@ -377,17 +377,17 @@ class SnapshotStore:
         """Return the objects that a manifest names; none if it cannot be read."""
         try:
             return self.read_manifest(name).objects
-        except (MissingObjectError, DamagedObjectError):
+        except (MissingObjectError, InvalidObjectError):
             return set()
 
 
 def _manifests_and_whether_kept(
-    manifests: list[StoredObject],
+    manifests: list[ObjectSummary],
     serving: str | None,
     grace_seconds: float,
     *,
     keep_previous: bool,
-) -> Iterator[tuple[StoredObject, bool]]:
+) -> Iterator[tuple[ObjectSummary, bool]]:
     """Yield each manifest of one kind, and whether it remains."""
     others = [manifest for manifest in manifests if _last_part(manifest.key) != serving]
     previous = max(others, key=lambda manifest: (-manifest.age, manifest.key), default=None)
@@ -416,4 +416,4 @@ def _reject_unless_intact(key: str, is_intact: bool) -> None:  # noqa: FBT001 - 
     if not is_intact:
         _log.warning("object rejected", extra={"object": key})
         message = f"the object {key} does not match its checksum"
-        raise DamagedObjectError(message)
+        raise InvalidObjectError(message)

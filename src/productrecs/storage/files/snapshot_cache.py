@@ -34,8 +34,8 @@ from productrecs.storage.files.object_store_snapshots import (
     MODELS,
     SEARCH,
     Content,
-    DamagedObjectError,
     FileState,
+    InvalidObjectError,
     PackedFileLocation,
     SnapshotName,
     SnapshotStore,
@@ -145,7 +145,7 @@ class SnapshotCache:
         """
         if self.shared is None or self.is_local(name):
             return
-        with contextlib.suppress(MissingObjectError, DamagedObjectError):
+        with contextlib.suppress(MissingObjectError, InvalidObjectError):
             self._fetch(self.shared, name)
 
     def discard_damaged_once(self, name: SnapshotName) -> bool:
@@ -242,7 +242,7 @@ class SnapshotCache:
         try:
             if shared is not None and not self.is_local(fetch.name):
                 self._fetch(shared, fetch.name)
-        except (MissingObjectError, DamagedObjectError) as error:
+        except (MissingObjectError, InvalidObjectError) as error:
             self._refused[fetch.name[:2]] = fetch.name.name
             _log.warning("snapshot rejected", extra=extra | {"error": operator_text(error)})
         except ObjectStoreUnavailableError:  # logged once
@@ -383,7 +383,7 @@ def fetch_index(
     are left out that only an indexer reads.
 
     Raises:
-        MissingObjectError, DamagedObjectError: when it cannot be had.
+        MissingObjectError, InvalidObjectError: when it cannot be had.
         ObjectStoreUnavailableError: when the object store does not answer.
         OSError: when the disk is full or fails.
     """

@@ -27,7 +27,7 @@ _MAX_FACTS: Final = 1_000
 
 
 class StoreDeletedError(ProductRecsError):
-    """The store was deleted during a write."""
+    """The store was deleted meanwhile."""
 
     def __init__(self, message: str = "this store was deleted") -> None:
         """Say what was being done, if that helps the reader."""

@@ -11,8 +11,8 @@ from productrecs.core.ids import StoreId
 _CHUNK: Final = 400
 
 
-class ShopperTable:
-    """One store's rows of a table by shopper, inside one transaction; never commits."""
+class TableWithShopperIds:
+    """One store's rows of a table with shopper ids, in one transaction; never commits."""
 
     def __init__(
         self,

@@ -92,8 +92,8 @@ def register_store(
         DomainError: the domain is invalid.
         DomainTakenError: a store has the domain.
         SettingError: a setting cannot have that value.
-        WeakPasswordError: a password under eight characters.
-        EmailError: the e-mail address, given with a password, is invalid.
+        UnsuitablePasswordError: a password under eight characters.
+        InvalidEmailError: the e-mail address, given with a password, is invalid.
         EmailTakenError: the e-mail address, given with a password, has a login.
         InvitationError: the invitation is no longer valid.
     """
@@ -156,8 +156,8 @@ def find_or_create_owner(
     """Return the first owner's login; create it, without a password, if none is there.
 
     Raises:
-        EmailError: when `email`, which a new login or one without an address gets, is
-            invalid.
+        InvalidEmailError: when `email` is invalid, which a new login, or one without an
+            address, gets.
         EmailTakenError: another login has that address.
     """
     registration = None if email is None else normalise_email(email)
@@ -298,15 +298,15 @@ def delete_store(database: Database, store: Store) -> None:
 _BEFORE: Final = "test."
 
 
-class NoSandboxError(ProductRecsError):
-    """The store has no test store, or is one itself."""
+class WrongStoreKindError(ProductRecsError):
+    """A test store was given for a real one, or a real one for a test store."""
 
 
 def find_sandbox(database: Database, store: Store) -> Store | None:
     """Return the test store of a store, or None.
 
     Raises:
-        NoSandboxError: the store is a test store itself.
+        WrongStoreKindError: the store is a test store itself.
         DomainTakenError: a real store has the test store's domain.
     """
     with database.reading() as connection:
@@ -337,7 +337,7 @@ def make_sandbox(
     It has the store's current settings, an allowlist that accepts any origin, and `plan`.
 
     Raises:
-        NoSandboxError: the store is a test store itself.
+        WrongStoreKindError: the store is a test store itself.
         DomainError: the store's domain is too long for the test store's prefix.
         DomainTakenError: a store has the test store's domain.
     """
@@ -362,11 +362,11 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
     """Replace the test store by an empty one with the same keys and settings; return it.
 
     Raises:
-        NoSandboxError: the store is a real one.
+        WrongStoreKindError: the store is a real one.
     """
     if not sandbox.is_sandbox:
         message = f"{sandbox.domain} is not a test store; nothing was changed"
-        raise NoSandboxError(message)
+        raise WrongStoreKindError(message)
     new_sandbox = replace(sandbox, store_id=new_store_id(), created_at=clock())
     with database.transaction() as transaction:
         repository = AccountRepository(transaction)
@@ -378,7 +378,7 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
 def _sandbox_domain(store: Store) -> str:
     if store.is_sandbox:
         message = f"{store.domain} is a test store; only its store can have one"
-        raise NoSandboxError(message)
+        raise WrongStoreKindError(message)
     return normalise_domain(_BEFORE + store.domain)
 
 

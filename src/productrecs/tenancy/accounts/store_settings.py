@@ -14,7 +14,7 @@ from productrecs.tenancy.accounts.currency_language_and_zone_codes import (
     known_codes,
     suggest_nearest_codes,
 )
-from productrecs.tenancy.users.dashboard_user import EmailError, normalise_email
+from productrecs.tenancy.users.dashboard_user import InvalidEmailError, normalise_email
 
 SettingValue = str | int | float | bool
 
@@ -172,7 +172,7 @@ def _parse_holiday_country(text: str) -> str:
 def _parse_contact_email(text: str) -> str:
     try:
         return normalise_email(text) if text.strip() else ""
-    except EmailError as error:
+    except InvalidEmailError as error:
         message = "an e-mail address such as help@shop.example.com; empty for none"
         raise ValueError(message) from error
 

@@ -33,7 +33,7 @@ class TeamChangeError(ProductRecsError):
     """This change of the team is not possible."""
 
 
-class UnknownMemberError(ProductRecsError):
+class UnknownMemberOrInvitationError(ProductRecsError):
     """The store has no such user or invitation."""
 
 
@@ -45,7 +45,7 @@ def create_member_invitation(
     It ends early when the inviter is removed or is no owner any more.
 
     Raises:
-        EmailError: the address is invalid.
+        InvalidEmailError: the address is invalid.
         TeamChangeError: the address is in the team, the team is full, or the inviter is no
             owner any more.
         StoreDeletedError: the store was deleted.
@@ -67,7 +67,7 @@ def create_owner_invitation(
     """Return the token of an operator's invitation to own a store.
 
     Raises:
-        EmailError: the address is invalid.
+        InvalidEmailError: the address is invalid.
         TeamChangeError: the address is in the team, or the team is full.
         StoreDeletedError: the store was deleted.
     """
@@ -110,7 +110,7 @@ def create_registration_invitation(
     """Return the token of an operator's invitation to register a store.
 
     Raises:
-        EmailError: the address is invalid.
+        InvalidEmailError: the address is invalid.
     """
     address = None if email is None else normalise_email(email)
     token = new_token(NEW_STORE)
@@ -169,7 +169,7 @@ def accept_invitation(
     Raises:
         InvitationError: it is no longer valid.
         EmailTakenError: the e-mail has a login: see `accept_invitation_with_login`.
-        WeakPasswordError: the password is too short; the invitation stays valid.
+        UnsuitablePasswordError: the password is too short; the invitation stays valid.
     """
     store_id = _store_id_of_valid_invitation(database, token, now_ms)
     password_hash = validate_and_hash_password(password)
@@ -229,11 +229,11 @@ def delete_invitation(database: Database, store_id: StoreId, token_hash: str) ->
     """Delete an invitation.
 
     Raises:
-        UnknownMemberError: the store has no such invitation.
+        UnknownMemberOrInvitationError: the store has no such invitation.
     """
     with database.transaction() as transaction:
         if not InvitationRepository(transaction, store_id).remove(token_hash):
-            raise UnknownMemberError(_UNKNOWN)
+            raise UnknownMemberOrInvitationError(_UNKNOWN)
 
 
 def change_role_and_return_old_user(
@@ -242,7 +242,7 @@ def change_role_and_return_old_user(
     """Change a user's role; return the user before the change.
 
     Raises:
-        UnknownMemberError: the store has no such user.
+        UnknownMemberOrInvitationError: the store has no such user.
         TeamChangeError: it is the last owner.
         StoreDeletedError: the store was deleted.
     """
@@ -262,7 +262,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
     """Delete a user with all sessions and links; return the deleted user.
 
     Raises:
-        UnknownMemberError: the store has no such user.
+        UnknownMemberOrInvitationError: the store has no such user.
         TeamChangeError: it is the last owner.
         StoreDeletedError: the store was deleted.
     """
@@ -286,7 +286,7 @@ def _find_member_unless_last_owner(
     found = users.all()
     user = next((member for member in found if member.user_id == user_id), None)
     if user is None:
-        raise UnknownMemberError(_UNKNOWN)
+        raise UnknownMemberOrInvitationError(_UNKNOWN)
     owners = [member for member in found if member.role is Role.OWNER]
     if user.role is Role.OWNER and len(owners) == 1 and not keeps_owner:
         message = "a store needs an owner; make somebody else an owner first"

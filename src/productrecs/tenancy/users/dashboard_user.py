@@ -11,7 +11,7 @@ from productrecs.core.ids import StoreId
 _EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,253}")
 
 
-class EmailError(ProductRecsError):
+class InvalidEmailError(ProductRecsError):
     """The text is not an e-mail address."""
 
 
@@ -64,10 +64,10 @@ def normalise_email(text: str) -> str:
     """Return an address as it is stored and compared.
 
     Raises:
-        EmailError: when it is not a valid address.
+        InvalidEmailError: when it is not a valid address.
     """
     email = text.strip().lower()
     if not _EMAIL.fullmatch(email):
         message = f"{text[:80]!r} is not an e-mail address; write it like anna@example.com"
-        raise EmailError(message)
+        raise InvalidEmailError(message)
     return email

@@ -184,7 +184,7 @@ def change_password_and_end_sessions(
 
     Raises:
         WrongPasswordError: `old` is not the password.
-        WeakPasswordError: the new one is too short.
+        UnsuitablePasswordError: the new one is too short.
     """
     user = session.user
     if not is_correct_password(user.password_hash, old):
@@ -276,7 +276,7 @@ def reset_password_and_join_logins(
 
     Raises:
         ResetLinkError: when the token is unknown, used or expired.
-        WeakPasswordError: the password is too short; the token stays valid.
+        UnsuitablePasswordError: the password is too short; the token stays valid.
     """
     store_id = store_id_of_token(token)
     message = "this link was used already or is over 30 minutes old; ask for another"

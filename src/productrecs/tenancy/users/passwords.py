@@ -24,26 +24,26 @@ MAX_PASSWORD_LENGTH: Final = 200
 _HASHER: Final = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 
 
-class WeakPasswordError(ProductRecsError):
-    """The password is too short to protect an account, or too long to hash."""
+class UnsuitablePasswordError(ProductRecsError):
+    """The password is too short, too long, or one of those that attackers try first."""
 
 
 def validate_and_hash_password(password: str) -> str:
     """Return the hash of a password. Takes about 20 ms and 19 MiB.
 
     Raises:
-        WeakPasswordError: under eight characters, over two hundred, or one of those that
-            are tried first.
+        UnsuitablePasswordError: under eight characters, over two hundred, or one of those
+            that are tried first.
     """
     if len(password) < MIN_PASSWORD_LENGTH:
         message = f"a password needs at least {MIN_PASSWORD_LENGTH} characters"
-        raise WeakPasswordError(message)
+        raise UnsuitablePasswordError(message)
     if password.casefold() in _TRIED_FIRST or len(set(password)) < _FEWEST_DIFFERENT:
         message = "this password is one of the first that attackers try; choose another"
-        raise WeakPasswordError(message)
+        raise UnsuitablePasswordError(message)
     if len(password) > MAX_PASSWORD_LENGTH:
         message = f"a password has at most {MAX_PASSWORD_LENGTH} characters"
-        raise WeakPasswordError(message)
+        raise UnsuitablePasswordError(message)
     return _HASHER.hash(password)
 
 

@@ -73,8 +73,12 @@ class WrongCodeError(ProductRecsError):
     """The code is wrong, too old, or was used before."""
 
 
-class SecondFactorError(ProductRecsError):
-    """This change of the second factor is not possible."""
+class UncheckableCodeError(ProductRecsError):
+    """The key that encrypts the secret of the code is missing, or is another one."""
+
+
+class SecondFactorEnabledError(ProductRecsError):
+    """The user has an enabled second factor already."""
 
 
 _WRONG: Final = "this code is wrong, too old, or was used before; wait for the next one"
@@ -97,7 +101,7 @@ def begin_second_factor(
     """Return a new secret, which a code must confirm.
 
     Raises:
-        SecondFactorError: there is a second factor already.
+        SecondFactorEnabledError: there is a second factor already.
     """
     secret = new_totp_secret()
     with database.transaction() as transaction:
@@ -105,7 +109,7 @@ def begin_second_factor(
         found = logins.lock_and_find_factor(user)
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
-            raise SecondFactorError(message)
+            raise SecondFactorEnabledError(message)
         stored = cipher.encrypt_if_keyed(secret)
         logins.put_factor(user, SecondFactor(user.user_id, stored, None, 0, ()))
     return secret
@@ -136,6 +140,7 @@ def confirm_second_factor(
 
     Raises:
         WrongCodeError: the code does not match the pending secret.
+        UncheckableCodeError: the secret cannot be decrypted.
     """
     codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
     with database.transaction() as transaction:
@@ -165,7 +170,8 @@ def use_second_factor_code(
     """Use up a TOTP or recovery code.
 
     Raises:
-        WrongCodeError: it is wrong or already used, or the secret cannot be decrypted.
+        WrongCodeError: it is wrong or already used.
+        UncheckableCodeError: the secret cannot be decrypted.
     """
     with database.transaction() as transaction:
         logins = CrossStoreLoginRepository(transaction)
@@ -222,7 +228,7 @@ def _decrypt_secret(cipher: StoredSecretCipher, factor: SecondFactor) -> str:
     try:
         return cipher.decrypt(factor.secret)
     except UnreadableSecretError as error:
-        raise WrongCodeError(_UNREADABLE) from error
+        raise UncheckableCodeError(_UNREADABLE) from error
 
 
 def _new_recovery_code() -> str:

@@ -21,8 +21,8 @@ from productrecs.storage.files.object_store import (
 )
 from productrecs.storage.files.object_store_snapshots import (
     SEARCH,
-    DamagedObjectError,
     FileState,
+    InvalidObjectError,
     SnapshotName,
     SnapshotStore,
 )
@@ -115,7 +115,7 @@ class IndexUploader:
                 name = SnapshotName(head.store_id, SEARCH, head.index_id)
                 try:
                     fetch_index(self._shared, folder, name, complete=True)
-                except (MissingObjectError, DamagedObjectError) as error:
+                except (MissingObjectError, InvalidObjectError) as error:
                     facts = {
                         "store": head.store_id,
                         "kind": SEARCH,

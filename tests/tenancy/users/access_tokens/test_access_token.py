@@ -6,7 +6,7 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.access_tokens.access_token import (
     MAX_TOKENS,
-    AccessTokenError,
+    AccessTokenCreationError,
     authenticate_access_token,
     create_access_token,
 )
@@ -105,7 +105,7 @@ def test_a_removed_token_is_not_found_and_others_stay(database: Database) -> Non
 def test_a_name_is_short_plain_and_given_once(database: Database, name: str) -> None:
     create(database)
 
-    with pytest.raises(AccessTokenError):
+    with pytest.raises(AccessTokenCreationError):
         create(database, name)
 
     assert len(stored(database)) == 1
@@ -116,5 +116,5 @@ def test_a_store_has_a_limited_number_of_tokens(database: Database) -> None:
     for number in range(MAX_TOKENS):
         create(database, f"number {number}")
 
-    with pytest.raises(AccessTokenError, match="revoke one"):
+    with pytest.raises(AccessTokenCreationError, match="revoke one"):
         create(database, "one more")

@@ -23,7 +23,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     reset_password_and_join_logins,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.passwords import WeakPasswordError
+from productrecs.tenancy.users.passwords import UnsuitablePasswordError
 
 RESET_PATH: Final = "/dashboard/reset"
 _TEXT: Final = """Somebody asked for a new password for your ProductRecs dashboard.
@@ -99,7 +99,7 @@ def _set_password_and_log_in(visit: Visit) -> Reply:
     except ResetLinkError:
         limits.count_failure(limit_key)
         return _password_reset_page(visit, status=404, is_expired=True)
-    except WeakPasswordError as error:
+    except UnsuitablePasswordError as error:
         return _password_reset_page(visit, token, status=422, error=sentence(error))
     return start_session_or_ask_for_code(visit, user, message="Your new password is set.")
 

@@ -34,11 +34,11 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     Plan,
     find_plan,
 )
-from productrecs.tenancy.users.dashboard_user import DashboardUser, EmailError, Role
+from productrecs.tenancy.users.dashboard_user import DashboardUser, InvalidEmailError, Role
 from productrecs.tenancy.users.invitations.repository import NEW_STORE, InvitationError
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginRemovedError
-from productrecs.tenancy.users.passwords import WeakPasswordError
+from productrecs.tenancy.users.passwords import UnsuitablePasswordError
 from productrecs.tenancy.users.repository import UserRepository
 
 START_PATH: Final = "/dashboard/start"
@@ -47,10 +47,10 @@ INVITATION: Final = "invitation"
 _FIELDS: Final[dict[type[ProductRecsError], str]] = {
     DomainError: "domain",
     DomainTakenError: "domain",
-    EmailError: "email",
+    InvalidEmailError: "email",
     EmailTakenError: "email",
     LoginRemovedError: "domain",
-    WeakPasswordError: "password",
+    UnsuitablePasswordError: "password",
     SettingError: "currency",
 }
 _FIELD_ERRORS: Final[tuple[type[ProductRecsError], ...]] = (*_FIELDS, TooManyAttemptsError)
@@ -131,7 +131,7 @@ def _read_registration(visit: Visit, settings: Mapping[str, str]) -> Registratio
     email = form["email"] if owner is None else owner.email
     if owner is None and "@" not in form["email"]:
         message = "write an e-mail address like anna@example.com"
-        raise EmailError(message)
+        raise InvalidEmailError(message)
     return Registration(
         domain=form["domain"],
         email=email,

@@ -28,7 +28,7 @@ from productrecs.records.purchase_orders.purchase_order_line import (
     COLUMNS,
     MAX_DAYS_LATE,
     PurchaseOrderLine,
-    UnknownPurchaseOrderError,
+    UnknownPurchaseOrderLineError,
     parse_purchase_order_line,
     parse_purchase_orders,
 )
@@ -37,7 +37,7 @@ from productrecs.records.purchase_orders.repository import (
 )
 from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.suppliers.supplier import (
-    SupplierError,
+    SupplyInputError,
     UnknownSupplierError,
     parse_product_terms,
     parse_supplier,
@@ -70,7 +70,7 @@ def save_supplier(visit: Visit) -> Reply:
         supplier = parse_supplier(*(sent[name] for name in _FIELDS))
         with visit.database.transaction() as transaction:
             SupplierRepository(transaction, visit.store.store_id).save(supplier)
-    except SupplierError as error:
+    except SupplyInputError as error:
         return show_order_sheets(visit, status=422, sent=sent, error=sentence(error))
     return visit.redirect(f"{ORDERS_PATH}#suppliers", "Saved. The sheets follow it.")
 
@@ -102,7 +102,7 @@ def upload_product_terms(visit: Visit) -> Reply:
     except UnicodeDecodeError:
         message = "Save the file as CSV in UTF-8, then choose it again."
         return show_order_sheets(visit, status=422, file_error=message)
-    except SupplierError as error:
+    except SupplyInputError as error:
         return show_order_sheets(visit, status=422, file_error=sentence(error))
     stored = visit.formats.count(len(terms) - len(missing), "product")
     message = f"Stored the terms of {stored}."
@@ -123,7 +123,7 @@ def add_purchase_order_line(visit: Visit) -> Reply:
         with visit.database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             orders.add_line(line, visit.now_ms)
-    except SupplierError as error:
+    except SupplyInputError as error:
         return show_order_sheets(visit, status=422, line=sent, line_error=sentence(error))
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Saved. The sheets follow it.")
 
@@ -148,7 +148,7 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
         with visit.database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             missing = orders.add(lines, visit.now_ms)
-    except SupplierError as error:
+    except SupplyInputError as error:
         return show_order_sheets(
             visit, status=422, sheet=sheet, sheet_error=sentence(error)
         )
@@ -171,7 +171,7 @@ def replace_purchase_orders_by_file(visit: Visit) -> Reply:
     except UnicodeDecodeError:
         message = "Save the file as CSV in UTF-8, then choose it again."
         return show_order_sheets(visit, status=422, line_error=message)
-    except SupplierError as error:
+    except SupplyInputError as error:
         return show_order_sheets(visit, status=422, line_error=sentence(error))
     message = f"Stored {visit.formats.count(len(lines) - len(missing), 'line')}."
     if missing:
@@ -190,7 +190,7 @@ def remove_purchase_order_line(visit: Visit) -> Reply:
         with visit.database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             orders.remove([number])
-    except UnknownPurchaseOrderError as error:
+    except UnknownPurchaseOrderLineError as error:
         raise PageOrRecordNotFoundError(sentence(error)) from error
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Removed. The sheets follow it.")
 
@@ -211,7 +211,7 @@ def remove_delivery(visit: Visit) -> Reply:
                 if (line.supplier, line.expected_day) == delivery
             ]
             orders.remove(numbers)
-    except UnknownPurchaseOrderError as error:
+    except UnknownPurchaseOrderLineError as error:
         message = "These goods are not on order any more."
         raise PageOrRecordNotFoundError(message) from error
     removed = visit.formats.count(len(numbers), "line")

@@ -41,7 +41,7 @@ from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.suppliers.supplier import (
     TERM_COLUMNS,
     ProductTerms,
-    SupplierError,
+    SupplyInputError,
     parse_terms_of_product,
 )
 from productrecs.report_registry import make_report
@@ -75,7 +75,7 @@ def save_product_terms(visit: Visit) -> Reply:
                 [parse_terms_of_product(sent | {"product": item_id})]
             ).missing_products:
                 raise PageOrRecordNotFoundError(_NO_PRODUCT)
-    except SupplierError as error:
+    except SupplyInputError as error:
         return show_product_forecast(visit, 422, sent, sentence(error))
     path = f"{PRODUCT_PATH}?{urlencode({'id': item_id})}#do"
     return visit.redirect(path, "Saved. The order sheets follow it.")

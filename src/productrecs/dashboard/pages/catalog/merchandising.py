@@ -51,7 +51,11 @@ from productrecs.records.merchandising.rule import (
     describe_rule,
     validate_rule,
 )
-from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
+from productrecs.records.merchandising.rule_editor import (
+    ChangeNotUndoableError,
+    RuleEditor,
+    UnknownRuleError,
+)
 from productrecs.serving.cached_store import searchable_store
 
 MERCHANDISING_PATH: Final = "/dashboard/merchandising"
@@ -137,7 +141,7 @@ def titles_of_rule_products(visit: Visit, rules: Sequence[Rule]) -> dict[str, st
 def switch_rule(visit: Visit) -> Reply:
     """Switch a rule on or off."""
     on = visit.form["to"] == "on"
-    with _unknown_rule_as_not_found():
+    with _translate_rule_errors_to_not_found():
         rule = rule_editor_of(visit).change(
             parse_row_number(visit.form["rule"]), enabled=on
         )
@@ -150,7 +154,7 @@ def switch_rule(visit: Visit) -> Reply:
 
 def remove_rule(visit: Visit) -> Reply:
     """Remove a rule; the history can bring it back."""
-    with _unknown_rule_as_not_found():
+    with _translate_rule_errors_to_not_found():
         rule = rule_editor_of(visit).remove(parse_row_number(visit.form["rule"]))
     visit.refresh_store()
     message = (
@@ -161,7 +165,7 @@ def remove_rule(visit: Visit) -> Reply:
 
 def undo_rule_change(visit: Visit) -> Reply:
     """Undo the last change of a rule."""
-    with _unknown_rule_as_not_found():
+    with _translate_rule_errors_to_not_found():
         rule = rule_editor_of(visit).undo(parse_row_number(visit.form["change"]))
     visit.refresh_store()
     message = f"Undone: “{rule_title(visit, rule)}”. {AT_ONCE}"
@@ -169,11 +173,11 @@ def undo_rule_change(visit: Visit) -> Reply:
 
 
 @contextmanager
-def _unknown_rule_as_not_found() -> Iterator[None]:
-    """Convert the error of an unknown rule into `PageOrRecordNotFoundError`."""
+def _translate_rule_errors_to_not_found() -> Iterator[None]:
+    """Convert the errors of unknown rules and undo into `PageOrRecordNotFoundError`."""
     try:
         yield
-    except UnknownRuleError as error:
+    except (UnknownRuleError, ChangeNotUndoableError) as error:
         raise PageOrRecordNotFoundError(sentence(error)) from error
 
 

@@ -14,7 +14,7 @@ from productrecs.dashboard.page import (
 from productrecs.dashboard.pages.settings.api_keys_and_plan import ACCOUNT_PATH
 from productrecs.tenancy.users.access_tokens.access_token import (
     MAX_TOKENS,
-    AccessTokenError,
+    AccessTokenCreationError,
     create_access_token,
 )
 from productrecs.tenancy.users.access_tokens.repository import (
@@ -44,7 +44,7 @@ def create_and_show_access_token(visit: Visit) -> Reply:
         _, text = create_access_token(
             visit.database, visit.store.store_id, name, role, creator, visit.system_ms
         )
-    except AccessTokenError as error:
+    except AccessTokenCreationError as error:
         problem = sentence(error)
         return show_access_tokens(visit, status=422, typed=name, may=may, error=problem)
     return show_access_tokens(visit, text=text)

@@ -30,10 +30,11 @@ from productrecs.tenancy.users.login_and_sessions import (
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.mail_subscriptions.repository import MailTopic
-from productrecs.tenancy.users.passwords import WeakPasswordError
+from productrecs.tenancy.users.passwords import UnsuitablePasswordError
 from productrecs.tenancy.users.random_tokens import hash_token
 from productrecs.tenancy.users.two_factor import (
-    SecondFactorError,
+    SecondFactorEnabledError,
+    UncheckableCodeError,
     WrongCodeError,
     begin_second_factor,
     challenged_user,
@@ -79,7 +80,7 @@ def change_password_and_end_other_sessions(visit: Visit) -> Reply:
     except WrongPasswordError as error:
         limits.count_failure(limit_key)
         return show_login_and_security(visit, status=422, old_error=sentence(error))
-    except WeakPasswordError as error:
+    except UnsuitablePasswordError as error:
         return show_login_and_security(visit, status=422, new_error=sentence(error))
     except TooManyAttemptsError as error:
         return show_login_and_security(visit, status=429, old_error=sentence(error))
@@ -135,13 +136,14 @@ TWO_FACTOR_PATH: Final = f"{SECURITY_PATH}/two-factor"
 CODE_PATH: Final = f"{LOGIN_PATH}/code"
 _ISSUER: Final = "ProductRecs"
 _Result = TypeVar("_Result")
+_CODE_ERRORS: Final = (WrongCodeError, UncheckableCodeError, TooManyAttemptsError)
 
 
 def begin_two_factor(visit: Visit) -> Reply:
     """Create a secret and show its QR code; a code has to confirm it."""
     try:
         begin_second_factor(visit.database, visit.services.cipher, visit.user)
-    except SecondFactorError as error:
+    except SecondFactorEnabledError as error:
         return show_two_factor(visit, status=422, error=sentence(error))
     return visit.redirect(TWO_FACTOR_PATH)
 
@@ -152,7 +154,7 @@ def turn_on_two_factor(visit: Visit) -> Reply:
         codes = _attempt_code_rate_limited(
             visit, visit.user, lambda: _confirm_factor(visit)
         )
-    except (WrongCodeError, TooManyAttemptsError) as error:
+    except _CODE_ERRORS as error:
         return show_two_factor(visit, status=422, error=sentence(error))
     return show_two_factor(visit, codes=codes)
 
@@ -161,7 +163,7 @@ def turn_off_two_factor(visit: Visit) -> Reply:
     """Turn it off with a code."""
     try:
         _attempt_code_rate_limited(visit, visit.user, lambda: _use_code(visit, visit.user))
-    except (WrongCodeError, TooManyAttemptsError) as error:
+    except _CODE_ERRORS as error:
         return show_two_factor(visit, status=422, error=sentence(error))
     disable_second_factor(visit.database, visit.user)
     return visit.redirect(TWO_FACTOR_PATH, "Two-factor login is off.")
@@ -176,7 +178,7 @@ def log_in_with_code(visit: Visit) -> Reply:
         return visit.redirect(LOGIN_PATH, message)
     try:
         _attempt_code_rate_limited(visit, user, lambda: _use_code(visit, user))
-    except (WrongCodeError, TooManyAttemptsError) as error:
+    except _CODE_ERRORS as error:
         return visit.render(
             "login_code.html",
             status=422,
@@ -206,13 +208,14 @@ def _attempt_code_rate_limited(
 
     Raises:
         WrongCodeError: the code is wrong.
+        UncheckableCodeError: it cannot be checked, and was no recovery code.
         TooManyAttemptsError: too many codes were wrong.
     """
     limit_key, limits = f"code {user.login_key}", visit.context.login_limits
     limits.check_attempts_left(limit_key)
     try:
         result = attempt()
-    except WrongCodeError:
+    except (WrongCodeError, UncheckableCodeError):
         limits.count_failure(limit_key)
         raise
     limits.clear_failures(limit_key)

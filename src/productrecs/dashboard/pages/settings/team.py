@@ -20,7 +20,7 @@ from productrecs.mail import MailError, send_mail
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.team_members import (
     TeamChangeError,
-    UnknownMemberError,
+    UnknownMemberOrInvitationError,
     accept_invitation,
     accept_invitation_with_login,
     change_role_and_return_old_user,
@@ -30,7 +30,7 @@ from productrecs.tenancy.accounts.team_members import (
     mark_invitation_mailed,
     remove_member,
 )
-from productrecs.tenancy.users.dashboard_user import DashboardUser, EmailError, Role
+from productrecs.tenancy.users.dashboard_user import DashboardUser, InvalidEmailError, Role
 from productrecs.tenancy.users.invitations.repository import (
     NEW_STORE,
     Invitation,
@@ -43,7 +43,7 @@ from productrecs.tenancy.users.login_and_sessions import (
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginRemovedError
-from productrecs.tenancy.users.passwords import WeakPasswordError
+from productrecs.tenancy.users.passwords import UnsuitablePasswordError
 from productrecs.tenancy.users.repository import UserRepository
 
 TEAM_PATH: Final = "/dashboard/team"
@@ -71,7 +71,7 @@ def create_and_mail_or_show_invitation(visit: Visit) -> Reply:
         token = create_member_invitation(
             visit.database, visit.user, email, _submitted_role(visit), visit.system_ms
         )
-    except (EmailError, TeamChangeError) as error:
+    except (InvalidEmailError, TeamChangeError) as error:
         return show_team(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
     if _mail_invitation(visit, email, path):
@@ -101,7 +101,7 @@ def withdraw_invitation(visit: Visit) -> Reply:
     """Delete an invitation: its link stops working."""
     try:
         delete_invitation(visit.database, visit.store.store_id, visit.form["invitation"])
-    except UnknownMemberError as error:
+    except UnknownMemberOrInvitationError as error:
         raise PageOrRecordNotFoundError(sentence(error)) from error
     return visit.redirect(TEAM_PATH, "The invitation is withdrawn.")
 
@@ -112,7 +112,7 @@ def change_member_role(visit: Visit) -> Reply:
     try:
         role = _submitted_role(visit)
         before = change_role_and_return_old_user(visit.database, store_id, member, role)
-    except UnknownMemberError as error:
+    except UnknownMemberOrInvitationError as error:
         raise PageOrRecordNotFoundError(sentence(error)) from error
     except TeamChangeError as error:
         return show_team(visit, status=422, member_error=sentence(error))
@@ -124,7 +124,7 @@ def remove_team_member(visit: Visit) -> Reply:
     """Remove a member; every session of theirs in this store ends."""
     try:
         gone = remove_member(visit.database, visit.store.store_id, visit.form["member"])
-    except UnknownMemberError as error:
+    except UnknownMemberOrInvitationError as error:
         raise PageOrRecordNotFoundError(sentence(error)) from error
     except TeamChangeError as error:
         return show_team(visit, status=422, member_error=sentence(error))
@@ -181,7 +181,7 @@ def join_team(visit: Visit) -> Reply:
         user = _accept_invitation(visit, invitation, audited_database, token)
     except (InvitationError, LoginRemovedError):
         return _invitation_page(visit, "")
-    except (WeakPasswordError, WrongPasswordError, EmailTakenError) as error:
+    except (UnsuitablePasswordError, WrongPasswordError, EmailTakenError) as error:
         return _invitation_page(visit, token, status=422, error=sentence(error))
     except TooManyAttemptsError as error:
         return _invitation_page(visit, token, status=429, error=sentence(error))

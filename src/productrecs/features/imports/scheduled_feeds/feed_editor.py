@@ -20,7 +20,7 @@ from productrecs.records.uploads.file_import import (
     ImportStatus,
 )
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.records.uploads.order_upload import UploadFolder
+from productrecs.records.uploads.upload_folder import UploadFolder
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.stored_secret_cipher import StoredSecretCipher

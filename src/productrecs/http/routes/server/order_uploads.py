@@ -34,20 +34,22 @@ from productrecs.http.transport.multipart_parser import (
 )
 from productrecs.http.transport.request_body import check_body_headers
 from productrecs.records.uploads.order_upload import (
-    MAX_UPLOAD_BYTES,
-    MIB,
-    IncomingFile,
     NewOrderUpload,
     OrderUpload,
     OrderUploadStatus,
     UnknownUploadError,
-    is_upload_id,
-    new_upload_id,
 )
 from productrecs.records.uploads.repository import (
     OrderUploadRepository,
     check_upload_limit,
     submit_upload,
+)
+from productrecs.records.uploads.upload_folder import (
+    MAX_UPLOAD_BYTES,
+    MIB,
+    IncomingFile,
+    is_upload_id,
+    new_upload_id,
 )
 from productrecs.services import Services
 from productrecs.serving.writes.write_messages import WriteKind

@@ -1,4 +1,4 @@
-"""Usage repository: SQL of metered calls, one row per store and month."""
+"""Metered call repository: SQL of metered calls, one row per store and month."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

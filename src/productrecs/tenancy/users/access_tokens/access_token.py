@@ -23,8 +23,8 @@ _TOKEN_ID: Final = 16
 _KEY_LENGTH: Final = 43  # 256 bits
 
 
-class AccessTokenError(ProductRecsError):
-    """A token cannot be made as asked."""
+class AccessTokenCreationError(ProductRecsError):
+    """No token was made: its name is invalid or taken, or there are too many tokens."""
 
 
 def create_access_token(
@@ -33,12 +33,13 @@ def create_access_token(
     """Store a new token; return it, and the text to send.
 
     Raises:
-        AccessTokenError: for a name that is empty, too long or taken, or too many tokens.
+        AccessTokenCreationError: for a name that is empty, too long or taken, or too
+            many tokens.
     """
     clean = " ".join(name.split())
     if not clean or len(clean) > MAX_NAME_LENGTH or not clean.isprintable():
         message = f"give it a name of 1 to {MAX_NAME_LENGTH} characters"
-        raise AccessTokenError(message)
+        raise AccessTokenCreationError(message)
     text = TOKEN_PREFIX + new_token(store_id)
     token = AccessToken(
         token_id=random_text(_TOKEN_ID),
@@ -54,10 +55,10 @@ def create_access_token(
         stored = repository.all()
         if len(stored) >= MAX_TOKENS:
             message = f"a store has at most {MAX_TOKENS} tokens; revoke one first"
-            raise AccessTokenError(message)
+            raise AccessTokenCreationError(message)
         if clean.casefold() in {other.name.casefold() for other in stored}:
             message = "another token has this name; the audit log names changes by it"
-            raise AccessTokenError(message)
+            raise AccessTokenCreationError(message)
         repository.add(token)
     return token, text
 

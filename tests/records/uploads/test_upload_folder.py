@@ -12,8 +12,8 @@ import pytest
 from productrecs.core.csv_reader import MissingColumnsError
 from productrecs.core.errors import StorageBrokenError, StorageFullError
 from productrecs.core.ids import StoreId
-from productrecs.records.uploads import order_upload
-from productrecs.records.uploads.order_upload import (
+from productrecs.records.uploads import upload_folder
+from productrecs.records.uploads.upload_folder import (
     FileTooLargeError,
     TooManyUploadsError,
     UploadFolder,
@@ -75,7 +75,7 @@ def test_a_header_is_refused_with_the_first_bytes(
 def test_a_file_may_have_two_gigabytes_and_no_more(
     folder: UploadFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_upload, "MAX_UPLOAD_BYTES", 100)
+    monkeypatch.setattr(upload_folder, "MAX_UPLOAD_BYTES", 100)
     file = folder.receive(new_upload_id())
     file.write(HEADER.ljust(100))
 
@@ -89,7 +89,7 @@ def test_a_part_of_the_disk_stays_free(
     folder: UploadFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = shutil.disk_usage(folder.path).free
-    monkeypatch.setattr(order_upload, "FREE_SPACE_RESERVE", free - (64 << 20))
+    monkeypatch.setattr(upload_folder, "FREE_SPACE_RESERVE", free - (64 << 20))
 
     with folder.reserve_slot(STORE, 1 << 20):
         pass
@@ -102,7 +102,7 @@ def test_a_disk_that_fills_meanwhile_refuses_the_rest(
 ) -> None:
     file = folder.receive(new_upload_id())
     file.write(HEADER)
-    monkeypatch.setattr(order_upload, "FREE_SPACE_RESERVE", 1 << 60)
+    monkeypatch.setattr(upload_folder, "FREE_SPACE_RESERVE", 1 << 60)
 
     with closing(file), pytest.raises(StorageFullError):
         file.write(b"x" * (9 << 20))
