@@ -32,7 +32,7 @@ from productrecs.training.visual.build_visual_model import (
     embedders_of_stored_models,
     served_embedder,
 )
-from productrecs.training.visual.photo_search_client import (
+from productrecs.training.visual.photo_search_messages import (
     ALIKE,
     PhotoItemsReply,
     PhotoSearchRequest,

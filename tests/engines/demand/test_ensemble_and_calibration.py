@@ -17,13 +17,15 @@ from productrecs.engines.demand.demand_series import (
 from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
     WEEKS,
-    ForecastPaths,
     MethodForecasts,
     ObservedDemand,
     PastForecasts,
     fit_ensemble_weights,
     fit_interval_calibration,
     statistical_only_weights,
+)
+from productrecs.engines.demand.forecast_paths import (
+    ForecastPaths,
 )
 
 

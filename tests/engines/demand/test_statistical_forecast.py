@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from productrecs.engines.demand.demand_series import HORIZON, WEEK
-from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths
+from productrecs.engines.demand.forecast_paths import (
+    ForecastPaths,
+)
 from productrecs.engines.demand.statistical_forecast import apply_item_weekdays
 from tests.engines.demand.sample_stores import demand_of, drawn, forecast, rates
 

@@ -26,7 +26,6 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
     NORMAL_P90,
     EnsembleWeights,
-    ForecastPaths,
     IntervalCalibration,
     MethodForecasts,
     ObservedDemand,
@@ -42,6 +41,9 @@ from productrecs.engines.demand.forecast_features import (
     item_levels,
 )
 from productrecs.engines.demand.forecast_methods import method_forecasts
+from productrecs.engines.demand.forecast_paths import (
+    ForecastPaths,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,11 +18,11 @@ from productrecs.engines.demand.demand_series import (
     DailyDemand,
     bulk_order_growth,
 )
-from productrecs.engines.demand.ensemble_and_calibration import (
-    ForecastPaths,
-)
 from productrecs.engines.demand.forecast_features import (
     ForecastOriginFeatures,
+)
+from productrecs.engines.demand.forecast_paths import (
+    ForecastPaths,
 )
 
 if TYPE_CHECKING:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
-    from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths
+    from productrecs.engines.demand.forecast_paths import (
+        ForecastPaths,
+    )
 
 _NEIGHBOURS: Final = 28  # days on either side that show ordinary sales
 _MIN_ORDINARY_DAYS: Final = 14

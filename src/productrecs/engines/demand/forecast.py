@@ -17,11 +17,13 @@ from productrecs.engines.demand.demand_series import (
     WEEK,
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
-    ForecastPaths,
     sales_frequency_classes,
 )
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
 from productrecs.engines.demand.forecast_methods import method_forecasts
+from productrecs.engines.demand.forecast_paths import (
+    ForecastPaths,
+)
 from productrecs.engines.demand.store_total_forecast import (
     StoreTotalBacktest,
     StoreTotalForecast,

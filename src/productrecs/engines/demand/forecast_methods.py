@@ -16,7 +16,6 @@ from productrecs.engines.demand.demand_series import (
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
     MIN_SALES_A_WEEK,
-    ForecastPaths,
     MethodForecasts,
     sales_frequency_classes,
 )
@@ -28,6 +27,9 @@ from productrecs.engines.demand.forecast_features import (
     sales_rates,
     store_totals,
     store_weekday_factors,
+)
+from productrecs.engines.demand.forecast_paths import (
+    ForecastPaths,
 )
 from productrecs.engines.demand.statistical_forecast import (
     apply_item_weekdays,

@@ -27,7 +27,6 @@ from productrecs.engines.demand.demand_series import (
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
     MIN_SALES_A_WEEK,
-    ForecastPaths,
     sales_frequency_classes,
 )
 from productrecs.engines.demand.forecast_features import (
@@ -38,6 +37,9 @@ from productrecs.engines.demand.forecast_features import (
     shrink_season,
     store_totals,
     store_weekday_factors,
+)
+from productrecs.engines.demand.forecast_paths import (
+    ForecastPaths,
 )
 
 if TYPE_CHECKING:

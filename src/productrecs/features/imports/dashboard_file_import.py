@@ -10,6 +10,11 @@ from typing import Any, Final, TypeAlias
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
+from productrecs.features.imports.import_errors import (
+    MERCHANT_TEXTS,
+    missing_fields_text,
+    problem_text_for_merchant,
+)
 from productrecs.features.imports.import_preview import (
     DETECTED,
     ITEMS,
@@ -26,13 +31,10 @@ from productrecs.features.imports.import_preview import (
 )
 from productrecs.features.imports.import_report import (
     MAX_REJECTED_ROWS,
-    MERCHANT_TEXTS,
     SHOWN_ERRORS,
     first_error_cells,
     item_import_row_counts,
-    missing_fields_text,
     notes_without_commands,
-    problem_text_for_merchant,
     rejected_rows_csv,
 )
 from productrecs.features.imports.import_services import ImportServices

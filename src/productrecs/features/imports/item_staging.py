@@ -7,10 +7,12 @@ from typing import Any, BinaryIO
 import msgspec
 
 from productrecs.features.imports.feeds.feed_read_state import FeedReadState
-from productrecs.features.imports.import_report import (
-    ItemImportReport,
+from productrecs.features.imports.import_errors import (
     catalog_limit_error,
     missing_titles_error,
+)
+from productrecs.features.imports.import_report import (
+    ItemImportReport,
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.item_file_reader import ReadItem, RejectedItem

@@ -8,14 +8,13 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
-import msgspec
 import numpy as np
 from msgspec.msgpack import Decoder
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.array_types_and_sorting import Bools, RankedItems
+from productrecs.engines.array_types_and_sorting import Bools
 from productrecs.engines.visual.visual_similarity import MatchCalibration
 from productrecs.processes.child_process import WorkerProcess, WorkerTimeouts
 from productrecs.records.pictures.decode_picture import PictureRefusal
@@ -25,19 +24,23 @@ from productrecs.training.visual.photo_matcher import (
     RegionMatch,
     RegionMatches,
 )
+from productrecs.training.visual.photo_search_messages import (
+    ALIKE,
+    AROUND,
+    PhotoItemsReply,
+    PhotoModelMismatch,
+    PhotoRegionReplies,
+    PhotoSearchRequest,
+    unpack_ranked,
+)
 from productrecs.training.visual.picture_encoders import PictureEncoders
 from productrecs.training.visual.served_visual_model import ServedVisualModel
-
-ALIKE, AROUND = "alike", "around"
 
 IDLE_PRIORITY, NORMAL_PRIORITY = "calm", "pressed"
 """Priority of the photo worker: idle, or normal with a higher niceness."""
 
 IDLE_SECONDS: Final = 2.5
 """Timeout of a photo at idle priority: twenty times what an idle machine needs."""
-
-Row: TypeAlias = tuple[bytes, bytes]
-"""Item numbers and scores, as `pack_ranked` writes them."""
 
 PHOTO_WORKER_MODULE: Final = "productrecs.training.visual.photo_search_worker"
 
@@ -56,54 +59,6 @@ class PhotoWorkerError(ProductRecsError):
         super().__init__(message)
 
 
-class PhotoSearchRequest(msgspec.Struct, array_like=True):
-    """A photo request: operation, model and visible items.
-
-    The photo is attached.
-    """
-
-    operation: str
-    folder: str
-    visual_id: str
-    limit: int
-    count: int
-    visible: bytes  # one bit for each of `count` items
-
-
-class PhotoModelMismatch(msgspec.Struct, array_like=True, tag="other-model"):
-    """The worker serves another model than the named one, which is older or newer."""
-
-
-class PhotoItemsReply(msgspec.Struct, array_like=True, tag="items"):
-    """The items most similar to a photo, its barcodes' codes and its lines of text."""
-
-    row: Row
-    codes: list[str]
-    lines: list[str]
-
-
-class PhotoRegionReply(msgspec.Struct, array_like=True):
-    """A region of a photo."""
-
-    box: tuple[float, float, float, float]
-    label: str
-    confidence: float | None
-    similar: Row
-    is_garment: bool = False
-    similarity: float | None = None
-
-
-class PhotoRegionReplies(msgspec.Struct, array_like=True, tag="places"):
-    """All regions of a photo, and the calibration of the store's matches."""
-
-    regions: list[PhotoRegionReply]
-    floor: float
-    usual: float
-    evidence: list[float]
-    chance: list[float]
-
-
-PhotoReply = PhotoItemsReply | PhotoRegionReplies | PhotoModelMismatch | PictureRefusal
 _Reply = TypeVar("_Reply", PhotoItemsReply, PhotoRegionReplies)
 
 
@@ -261,13 +216,3 @@ class StorePhotoSearch:
                 return answer
             time.sleep(_PAUSE_SECONDS)  # a newer model serves; its id arrives soon
         raise PhotoWorkerError
-
-
-def pack_ranked(ranked: RankedItems) -> Row:
-    """Return items and scores as bytes."""
-    return ranked.items.astype("<i4").tobytes(), ranked.scores.astype("<f4").tobytes()
-
-
-def unpack_ranked(row: Row) -> RankedItems:
-    """Return the items and scores that `pack_ranked` wrote."""
-    return RankedItems(np.frombuffer(row[0], "<i4"), np.frombuffer(row[1], "<f4"))

@@ -33,8 +33,10 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.photo_matcher import PhotoMatcher, RegionMatches
 from productrecs.training.visual.photo_search_client import (
-    ALIKE,
     IDLE_PRIORITY,
+)
+from productrecs.training.visual.photo_search_messages import (
+    ALIKE,
     PhotoItemsReply,
     PhotoModelMismatch,
     PhotoRegionReplies,
