@@ -15,7 +15,8 @@ OPERATIONS: Final = ROOT / "docs/operations.md"
 _HEAD: Final = """\
 # Every setting of the service, each with its default. Copy what you change to
 # deploy/docker/.env for Docker Compose, to /etc/productrecs/productrecs.env for systemd, or
-# to the environment of whatever else starts the service: the program itself reads no file.
+# to the environment of whatever else starts the service. The service itself reads no file;
+# a command reads /etc/productrecs/productrecs.env if nothing else names an installation.
 # Made by: python -m tests.support.environment
 """
 _TABLE_HEAD: Final = "| variable | default | meaning |\n| --- | --- | --- |\n"
