@@ -30,10 +30,12 @@ from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.landing_page import IS_DEMO
 from productrecs.http.routes.public.mail_product_selection import (
+    load_or_choose_and_store_products,
+)
+from productrecs.http.routes.public.mail_slot_request import (
     MailProductCard,
     MailQueryParameters,
     MailSlotRequest,
-    load_or_choose_and_store_products,
     open_meter_if_within_quota,
     verify_slot_request,
 )
