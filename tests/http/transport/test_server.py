@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from productrecs.http.limits.connection_limits import ConnectionLimiter
+from productrecs.http.transport.accept_balancer import AcceptBalancer
 from productrecs.http.transport.request_parser import HEAD_LIMIT_BYTES
-from productrecs.http.transport.server import AcceptBalancer
 from tests.http.crowd import ConstantLoad
 from tests.http.toy_server import PATIENCE
 from tests.support.project import ROOT
