@@ -35,7 +35,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.training.repository import TrainedModelState, TrainingRepository
 from productrecs.worker.file_import_jobs import OrderUploadJobs
 from productrecs.worker.job_worker import JobProgress
-from productrecs.worker.object_store_jobs import ObjectStoreJobs
+from productrecs.worker.object_store_jobs import ObjectStoreJobHandler
 from tests.support.migrated import bring
 from tests.support.stores import new_store
 
@@ -67,7 +67,7 @@ def train(services: Services, store_id: StoreId) -> SnapshotName:
     return SnapshotName(store_id, MODELS, model_id)
 
 
-def tidy(jobs: ObjectStoreJobs) -> None:
+def tidy(jobs: ObjectStoreJobHandler) -> None:
     job: Any = None
     jobs.purge_objects_and_upload_models(job, JobProgress(threading.Event()))
 
@@ -76,7 +76,10 @@ def test_models_from_before_are_uploaded_and_old_ones_purged(
     services: Services, objects: ObjectStore
 ) -> None:
     store = new_store(services.database, "a.example")
-    shared, jobs = services.snapshots.shared, ObjectStoreJobs(services, grace_seconds=0)
+    shared, jobs = (
+        services.snapshots.shared,
+        ObjectStoreJobHandler(services, grace_seconds=0),
+    )
     assert shared is not None
     names = []
     for _ in range(4):
@@ -95,7 +98,7 @@ def test_models_from_before_are_uploaded_and_old_ones_purged(
 def test_installations_with_one_prefix_purge_nothing_of_each_other(
     services: Services, objects: ObjectStore, tmp_path: Path
 ) -> None:
-    jobs = ObjectStoreJobs(services, grace_seconds=0)
+    jobs = ObjectStoreJobHandler(services, grace_seconds=0)
     tidy(jobs)
     tidy(jobs)  # the same installation again
     bring(tmp_path / "other")
@@ -104,7 +107,7 @@ def test_installations_with_one_prefix_purge_nothing_of_each_other(
     objects.put("stores/st_1/models/a/manifest", b"of the first")
 
     with pytest.raises(ForeignObjectsError, match="belongs to another installation"):
-        tidy(ObjectStoreJobs(other, grace_seconds=0))
+        tidy(ObjectStoreJobHandler(other, grace_seconds=0))
     job: Any = None
     with pytest.raises(ForeignObjectsError):
         OrderUploadJobs(other).sweep_upload_folder(job, JobProgress(threading.Event()))
@@ -114,7 +117,7 @@ def test_installations_with_one_prefix_purge_nothing_of_each_other(
     assert finding.remedy is not None
     assert "prefix of its own" in finding.remedy
     objects.delete(["installation"])
-    tidy(ObjectStoreJobs(other, grace_seconds=0))
+    tidy(ObjectStoreJobHandler(other, grace_seconds=0))
     assert not objects.has("stores/st_1/models/a/manifest")
     other.close()
 

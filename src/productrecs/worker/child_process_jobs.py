@@ -96,7 +96,7 @@ def _report_progress_until_end(child: ChildProcess, progress: JobProgress) -> No
         progress.report_or_interrupt(share)
 
 
-class TuningJobs:
+class TuningJobHandler:
     """The handler of the job that tunes hyperparameters, and the stores that need it."""
 
     def __init__(self, services: Services) -> None:
@@ -157,7 +157,7 @@ class ForecastJobs:
         mail_and_record_stock_alerts(self._services, store, alerted_before)
 
 
-class RelevanceJobs:
+class RelevanceJobHandler:
     """The handler of the job that measures search relevance, and the stores due."""
 
     def __init__(self, services: Services) -> None:
@@ -183,8 +183,8 @@ class RelevanceJobs:
 
 def build_command_job_worker(services: Services) -> JobWorker:
     """Return the worker of command jobs, which handles one store at a time."""
-    forecast_jobs, tuning_jobs = ForecastJobs(services), TuningJobs(services)
-    relevance_jobs = RelevanceJobs(services)
+    forecast_jobs, tuning_jobs = ForecastJobs(services), TuningJobHandler(services)
+    relevance_jobs = RelevanceJobHandler(services)
     handlers: dict[str, JobHandler] = {
         "choose-constants": tuning_jobs.tune_and_enqueue_training,
         "forecast": forecast_jobs.track_stock_forecast_and_mail,

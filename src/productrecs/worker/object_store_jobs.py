@@ -26,7 +26,7 @@ _RUNS_AFTER_A_CHANGE: Final = 4  # runs until everything that a change left is o
 
 
 @dataclass(slots=True)
-class ObjectStoreJobs:
+class ObjectStoreJobHandler:
     """The handler of the job that tidies the object store."""
 
     services: Services

@@ -67,7 +67,7 @@ from productrecs.worker.job_worker import (
     JobWorker,
     require_store_of_job,
 )
-from productrecs.worker.object_store_jobs import ObjectStoreJobs
+from productrecs.worker.object_store_jobs import ObjectStoreJobHandler
 from productrecs.worker.webhook_events import write_webhook_messages
 from productrecs.worker.weekly_report_mail import (
     mail_due_weekly_reports,
@@ -379,7 +379,7 @@ def build_store_job_worker(services: Services) -> JobWorker:
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.resync_catalog_and_enqueue_training,
         "tell-of-plans": stores.log_ending_plan,
-        "tidy-objects": ObjectStoreJobs(services).purge_objects_and_upload_models,
+        "tidy-objects": ObjectStoreJobHandler(services).purge_objects_and_upload_models,
         "train": stores.train,
         "write-webhooks": stores.write_webhook_messages,
     }

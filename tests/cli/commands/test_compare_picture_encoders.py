@@ -105,7 +105,9 @@ def test_what_is_not_there_is_said(
 def test_pictures_that_cannot_be_fetched_are_no_comparison(
     shell: CommandLine, colours: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("productrecs.cli.commands.compare_models._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(
+        "productrecs.cli.commands.compare_picture_encoders._PAUSE_SECONDS", 0.0
+    )
 
     said = shell.refused("models", "compare", "colours", "--store", colours)
 

@@ -7,7 +7,7 @@ from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
-from productrecs.worker.child_process_jobs import TuningJobs
+from productrecs.worker.child_process_jobs import TuningJobHandler
 from productrecs.worker.job_worker import JobProgress
 from tests.cli.conftest import BOTH, CommandLine
 
@@ -48,7 +48,9 @@ def test_the_background_chooses_and_then_has_the_store_learn(
     job = services.queue.claim(["choose-constants"])
     assert job is not None
 
-    TuningJobs(services).tune_and_enqueue_training(job, JobProgress(threading.Event()))
+    TuningJobHandler(services).tune_and_enqueue_training(
+        job, JobProgress(threading.Event())
+    )
 
     with services.database.reading() as connection:
         assert HyperparameterRepository(connection, store.store_id).last_tuned() is not None

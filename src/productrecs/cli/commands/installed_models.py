@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.commands.compare_models import compare_models
+from productrecs.cli.commands.compare_picture_encoders import compare_models
 from productrecs.cli.open_services import open_services_as_owner
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
