@@ -17,9 +17,9 @@ from productrecs.engines.demand.demand_series import (
 from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
     WEEKS,
+    ForecastsWithActualSales,
     MethodForecasts,
     ObservedDemand,
-    PastForecasts,
     fit_ensemble_weights,
     fit_interval_calibration,
     statistical_only_weights,
@@ -121,7 +121,7 @@ def test_without_a_model_it_counts_nothing() -> None:
 ITEMS, LEVEL = 200, 10.0
 
 
-def a_past(spread: float) -> PastForecasts:
+def a_past(spread: float) -> ForecastsWithActualSales:
     """Return days even between 0 and LEVEL, forecast with `spread` about the middle."""
     week = np.linspace(0, LEVEL, ITEMS * WEEK, dtype=np.float32).reshape(ITEMS, WEEK)
     actual = np.tile(week, (1, WEEKS))
@@ -130,10 +130,12 @@ def a_past(spread: float) -> PastForecasts:
     often = np.full(ITEMS, 4)
     everywhere = np.ones((ITEMS, HORIZON), np.bool_)
     origins = np.zeros(ITEMS, np.int64)
-    return PastForecasts(paths, actual, everywhere, np.full(ITEMS, LEVEL), often, origins)
+    return ForecastsWithActualSales(
+        paths, actual, everywhere, np.full(ITEMS, LEVEL), often, origins
+    )
 
 
-def held(past: PastForecasts) -> float:
+def held(past: ForecastsWithActualSales) -> float:
     """Return the share of days inside the band once it is calibrated by themselves."""
     moved = fit_interval_calibration(past).calibrate(past.paths, past.levels, past.classes)
     low, _, high = moved.quantiles
@@ -166,12 +168,14 @@ def test_with_p10_at_zero_fifteen_in_a_hundred_days_are_above_the_band() -> None
     assert held(rarely_low) == pytest.approx(0.85, abs=0.01)
 
 
-def at_origins(past: PastForecasts, moves: list[float]) -> PastForecasts:
+def at_origins(
+    past: ForecastsWithActualSales, moves: list[float]
+) -> ForecastsWithActualSales:
     """Return the past at several origins, whose days all lie higher by their move."""
     count = len(moves)
     by_row = np.repeat(np.array(moves, np.float32), ITEMS)[:, None]
     rows = np.tile(np.arange(ITEMS), count)
-    return PastForecasts(
+    return ForecastsWithActualSales(
         past.paths.of(rows),
         past.actual[rows] + by_row,
         past.on_sale[rows],

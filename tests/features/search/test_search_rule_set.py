@@ -19,11 +19,11 @@ from productrecs.features.search.search_rule_set import (
     redirect_address,
 )
 from productrecs.features.search.search_rules import (
+    InvalidSynonymOrRuleError,
     SearchRule,
     SearchRuleAction,
-    SearchRuleError,
     Synonym,
-    UnknownSearchRuleError,
+    UnknownSynonymOrRuleError,
 )
 from productrecs.storage.sql.database import Database
 from tests.support.migrated import ON_SQLITE
@@ -57,9 +57,9 @@ def test_what_is_added_is_listed_until_it_is_removed(
     rules.remove_synonym(one)
     rules.remove_rule(two)
     assert (rules.synonyms(), rules.rules()) == ({}, {})
-    with pytest.raises(UnknownSearchRuleError):
+    with pytest.raises(UnknownSynonymOrRuleError):
         rules.remove_rule(two)
-    with pytest.raises(UnknownSearchRuleError):
+    with pytest.raises(UnknownSynonymOrRuleError):
         rules.remove_synonym(two)
 
 
@@ -79,7 +79,7 @@ def test_what_is_added_is_listed_until_it_is_removed(
     ],
 )
 def test_what_is_impossible_is_refused(rules: SearchRuleEditor, wrong: SearchRule) -> None:
-    with pytest.raises(SearchRuleError):
+    with pytest.raises(InvalidSynonymOrRuleError):
         rules.add_rule(wrong)
     assert rules.rules() == {}
 
@@ -91,7 +91,7 @@ def test_what_is_impossible_is_refused(rules: SearchRuleEditor, wrong: SearchRul
 def test_a_synonym_says_that_something_means_something_else(
     rules: SearchRuleEditor, texts: tuple[str, ...]
 ) -> None:
-    with pytest.raises(SearchRuleError):
+    with pytest.raises(InvalidSynonymOrRuleError):
         rules.add_synonym(*texts)
 
 

@@ -26,10 +26,10 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
     NORMAL_P90,
     EnsembleWeights,
+    ForecastsWithActualSales,
     IntervalCalibration,
     MethodForecasts,
     ObservedDemand,
-    PastForecasts,
     fit_ensemble_weights,
     fit_interval_calibration,
     no_calibration,
@@ -240,7 +240,9 @@ def _fit_and_score_ensemble(
         methods, observed, classes, has_model=has_model
     )
     origins = np.concatenate(past_forecasts.origins)
-    past = PastForecasts(ensemble_paths, actual, on_sale, levels, classes, origins)
+    past = ForecastsWithActualSales(
+        ensemble_paths, actual, on_sale, levels, classes, origins
+    )
     return DemandBacktestResult(
         ensemble_weights,
         fit_interval_calibration(past),
@@ -256,7 +258,7 @@ def day_spread(paths: ForecastPaths) -> Floats:
     return np.asarray(np.maximum(upper, day_deviation), np.float64)
 
 
-def _sum_overdispersion(history: PastForecasts) -> Floats:
+def _sum_overdispersion(history: ForecastsWithActualSales) -> Floats:
     """Return the overdispersion of two weeks' sums against independent days."""
     errors = ((history.actual - history.paths.mean) * history.on_sale)[:, :_SUM_DAYS].sum(
         axis=1
@@ -272,7 +274,7 @@ def _sum_overdispersion(history: PastForecasts) -> Floats:
 
 
 def _item_accuracy(
-    past: PastForecasts, demand: DailyDemand, evaluated_items: Ints
+    past: ForecastsWithActualSales, demand: DailyDemand, evaluated_items: Ints
 ) -> ItemForecastAccuracy:
     """Return the newest origins' accuracy; each interval is calibrated on the others."""
     history, past = past, past.of(past.origins < _ORIGINS_REPORTED)

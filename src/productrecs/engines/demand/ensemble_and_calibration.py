@@ -42,7 +42,7 @@ errors, with more a smaller part: tuned on stores of 6 to 4,000 items."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PastForecasts:
+class ForecastsWithActualSales:
     """Past forecasts and actual sales: [n, HORIZON], with levels and classes."""
 
     paths: ForecastPaths
@@ -52,9 +52,9 @@ class PastForecasts:
     classes: Ints  # [n]
     origins: Ints  # [n] number of each row's origin
 
-    def of(self, rows: Bools) -> PastForecasts:
+    def of(self, rows: Bools) -> ForecastsWithActualSales:
         """Return the selected rows."""
-        return PastForecasts(
+        return ForecastsWithActualSales(
             self.paths.of(np.flatnonzero(rows)),
             self.actual[rows],
             self.on_sale[rows],
@@ -113,7 +113,7 @@ def no_calibration() -> IntervalCalibration:
     return IntervalCalibration(no_shift, no_shift, np.zeros(WEEKS))
 
 
-def fit_interval_calibration(history: PastForecasts) -> IntervalCalibration:
+def fit_interval_calibration(history: ForecastsWithActualSales) -> IntervalCalibration:
     """Return the shifts that fit the items' own errors, and the store's level error.
 
     An item's own error is what remains when the store's level is known. Items share the
@@ -153,7 +153,7 @@ def fit_interval_calibration(history: PastForecasts) -> IntervalCalibration:
     return IntervalCalibration(lower, upper, level_deviation)
 
 
-def _level_errors(history: PastForecasts) -> tuple[Floats, Ints]:
+def _level_errors(history: ForecastsWithActualSales) -> tuple[Floats, Ints]:
     """Return log(actual / forecast) of the store: [origins, WEEKS], and each row's origin.
 
     Items count by the root of their level, so that a large one does not decide alone.

@@ -5,10 +5,10 @@ from productrecs.features.search.repository import SearchRuleRepository
 from productrecs.features.search.search_rules import (
     MAX_RULES,
     MAX_SYNONYMS,
+    InvalidSynonymOrRuleError,
     SearchRule,
-    SearchRuleError,
     Synonym,
-    UnknownSearchRuleError,
+    UnknownSynonymOrRuleError,
     validate_search_rule,
     validate_synonym,
 )
@@ -39,7 +39,7 @@ class SearchRuleEditor:
         """Store a synonym; return it with its id.
 
         Raises:
-            SearchRuleError: when it is invalid, or above the limit.
+            InvalidSynonymOrRuleError: when it is invalid, or above the limit.
             StoreDeletedError: when the store was deleted.
         """
         synonym = validate_synonym(texts, one_way=one_way)
@@ -54,7 +54,7 @@ class SearchRuleEditor:
         """Store a rule; return it as stored, with its id.
 
         Raises:
-            SearchRuleError: when it is invalid, or above the limit.
+            InvalidSynonymOrRuleError: when it is invalid, or above the limit.
             StoreDeletedError: when the store was deleted.
         """
         valid_rule = validate_search_rule(rule)
@@ -69,7 +69,7 @@ class SearchRuleEditor:
         """Delete a synonym.
 
         Raises:
-            UnknownSearchRuleError: when the id does not exist.
+            UnknownSynonymOrRuleError: when the id does not exist.
         """
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
@@ -80,7 +80,7 @@ class SearchRuleEditor:
         """Delete a rule.
 
         Raises:
-            UnknownSearchRuleError: when the id does not exist.
+            UnknownSynonymOrRuleError: when the id does not exist.
         """
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
@@ -91,10 +91,10 @@ class SearchRuleEditor:
 def _check_limit(present: int, limit: int) -> None:
     if present >= limit:
         message = f"a store may have {limit}; remove some first"
-        raise SearchRuleError(message)
+        raise InvalidSynonymOrRuleError(message)
 
 
 def _check_existed(number: int, *, was_present: bool) -> None:
     if not was_present:
         message = f"no rule or synonym has the id {number}; `list` shows all"
-        raise UnknownSearchRuleError(message)
+        raise UnknownSynonymOrRuleError(message)

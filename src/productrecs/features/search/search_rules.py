@@ -22,11 +22,11 @@ LONGEST_TEXT: Final = 256
 LONGEST_ADDRESS: Final = 8_192
 
 
-class SearchRuleError(ProductRecsError):
+class InvalidSynonymOrRuleError(ProductRecsError):
     """A synonym or a rule is invalid; the message says what is valid."""
 
 
-class UnknownSearchRuleError(ProductRecsError):
+class UnknownSynonymOrRuleError(ProductRecsError):
     """The store has no synonym, or no rule, of this id."""
 
 
@@ -68,12 +68,12 @@ def validate_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
     """Return a synonym in its stored form.
 
     Raises:
-        SearchRuleError: when it does not have two different texts.
+        InvalidSynonymOrRuleError: when it does not have two different texts.
     """
     distinct_texts = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
     if "" in distinct_texts:
         message = "a text of the synonym is empty; fill in each, such as couch and sofa"
-        raise SearchRuleError(message)
+        raise InvalidSynonymOrRuleError(message)
     if not MIN_WORDS <= len(distinct_texts) <= MAX_WORDS or not all(
         map(_is_text, distinct_texts)
     ):
@@ -81,7 +81,7 @@ def validate_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
             f"a synonym is 2 to {MAX_WORDS} different texts of up to {LONGEST_TEXT} "
             "characters, such as couch sofa"
         )
-        raise SearchRuleError(message)
+        raise InvalidSynonymOrRuleError(message)
     return Synonym(distinct_texts, one_way)
 
 
@@ -89,17 +89,17 @@ def validate_search_rule(rule: SearchRule) -> SearchRule:
     """Return a rule in its stored form.
 
     Raises:
-        SearchRuleError: when it is invalid.
+        InvalidSynonymOrRuleError: when it is invalid.
     """
     query = " ".join(rule.query.split())
     if not _is_text(query):
         message = f"the query of a rule may have at most {LONGEST_TEXT} characters"
-        raise SearchRuleError(message)
+        raise InvalidSynonymOrRuleError(message)
     if rule.action is SearchRuleAction.REDIRECT:
         _check_redirect(rule)
     elif not 1 <= len(rule.items) <= MAX_ITEMS or rule.address is not None:
         message = f"{rule.action} needs 1 to {MAX_ITEMS} items, and no address"
-        raise SearchRuleError(message)
+        raise InvalidSynonymOrRuleError(message)
     items = tuple(dict.fromkeys(rule.items))
     starts, ends = _normalize_time(rule.starts), _normalize_time(rule.ends)
     return SearchRule(rule.action, query, items, rule.address, starts, ends)
@@ -115,14 +115,14 @@ def _check_redirect(rule: SearchRule) -> None:
             "a redirect needs the address that it leads to: it begins with https://, "
             "http:// or /, without spaces and accents; and no items"
         )
-        raise SearchRuleError(message)
+        raise InvalidSynonymOrRuleError(message)
 
 
 def _normalize_time(text: str | None) -> str | None:
     try:
         return normalise_date_or_datetime(text) if text else None
     except InvalidDateError as error:
-        raise SearchRuleError(str(error)) from error
+        raise InvalidSynonymOrRuleError(str(error)) from error
 
 
 def _is_text(text: str) -> bool:

@@ -113,30 +113,30 @@ def grid_search(evaluate: Evaluate, min_coverage: float) -> CopurchaseOptions:
     return best
 
 
-class HeldOutPeriod(NamedTuple):
-    """A sample of the orders of one held-out period, and the period's start."""
+class HeldOutOrderSample(NamedTuple):
+    """A sample of the orders of one held-out period; `since_ms` is the period's start."""
 
     since_ms: int
     test_groups: Ints  # indexes of groups
 
 
-def held_out_periods(groups: VisitOrOrderItems) -> list[HeldOutPeriod]:
-    """Return the held-out periods, the oldest first; none with too little data."""
+def sample_held_out_orders(groups: VisitOrOrderItems) -> list[HeldOutOrderSample]:
+    """Return a sample of each held-out period, oldest first; none with too little data."""
     count = len(groups.starts)
     size = int(count * SPLIT_SHARE)
     if size < MIN_GROUPS:
         return []
     step = -(-size // MAX_GROUPS)
     return [
-        HeldOutPeriod(int(groups.starts[first]), np.arange(first, first + size, step))
+        HeldOutOrderSample(int(groups.starts[first]), np.arange(first, first + size, step))
         for first in range(count - N_SPLITS * size, count, size)
     ]
 
 
 class HeldOutOrderSplit(NamedTuple):
-    """A held-out period, and the lines before it."""
+    """A held-out sample, and all order lines before its period."""
 
-    split: HeldOutPeriod
+    split: HeldOutOrderSample
     before: OrderLineArrays
 
 
@@ -154,7 +154,7 @@ def tune_copurchase_options(
     orders = group_orders(purchases)
     splits = [
         HeldOutOrderSplit(split, _training_lines(purchases, split.since_ms))
-        for split in held_out_periods(orders)
+        for split in sample_held_out_orders(orders)
     ]
     if not splits:
         return None

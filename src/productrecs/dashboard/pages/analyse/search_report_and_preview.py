@@ -49,11 +49,11 @@ from productrecs.features.search.query_filters import FilterField, QueryWordFilt
 from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rule_set import SearchRuleSet
 from productrecs.features.search.search_rules import (
+    InvalidSynonymOrRuleError,
     SearchRule,
     SearchRuleAction,
-    SearchRuleError,
     Synonym,
-    UnknownSearchRuleError,
+    UnknownSynonymOrRuleError,
     validate_search_rule,
     validate_synonym,
 )
@@ -355,7 +355,7 @@ class TypedQueryChange:
         """Return the change in its stored form.
 
         Raises:
-            SearchRuleError: when it is invalid.
+            InvalidSynonymOrRuleError: when it is invalid.
         """
         if self.action == "synonym":
             texts = [text for text in self.texts.split(",") if text.strip()]
@@ -445,7 +445,7 @@ def show_improvement_effect_on_query_set(visit: Visit) -> Reply:
     typed_change = _read_query_change(visit.form)
     try:
         effect = SearchPreviewer(visit).measure_effect(typed_change.validated_change())
-    except SearchRuleError as error:
+    except InvalidSynonymOrRuleError as error:
         return _improvement_page(visit, typed_change, str(error))
     return _improvement_page(visit, typed_change, effect=effect)
 
@@ -462,7 +462,7 @@ def save_synonym_or_rule(visit: Visit) -> Reply:
             editor.add_synonym(*change.texts)
         else:
             editor.add_rule(change)
-    except SearchRuleError as error:
+    except InvalidSynonymOrRuleError as error:
         return _improvement_page(visit, typed_change, str(error))
     message = "Saved. Shoppers get these results within a second."
     if unfound:
@@ -481,7 +481,7 @@ def _check_pinned_products_exist(visit: Visit, typed_change: TypedQueryChange) -
     for item_id in typed_change.pins if typed_change.action == "pin" else ():
         if catalog.number(item_id) is None:
             message = "one of these products is no longer in the catalog; choose again"
-            raise SearchRuleError(message)
+            raise InvalidSynonymOrRuleError(message)
 
 
 def _improvement_page(
@@ -497,7 +497,7 @@ def _improvement_page(
             change = typed_change.validated_change()
             after = previews.preview_with_change(typed_change.query, change)
             unfound = previews.synonyms_without_products(change)
-        except SearchRuleError as wrong:
+        except InvalidSynonymOrRuleError as wrong:
             hint = str(wrong)
     offered_products = []
     if typed_change.action == "pin":
@@ -533,7 +533,7 @@ def remove_synonym_or_rule(visit: Visit) -> Reply:
     remove = editor.remove_synonym if synonym else editor.remove_rule
     try:
         remove(number)
-    except UnknownSearchRuleError as error:
+    except UnknownSynonymOrRuleError as error:
         message = "This rule was removed already."
         raise PageOrRecordNotFoundError(message) from error
     return visit.redirect(f"{SEARCH_PATH}#rules", "Removed. Results follow in a second.")
