@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from productrecs.records.uploads.repository import JOB
+from productrecs.records.uploads.order_uploads.repository import JOB
 from productrecs.storage.sql.tables import jobs
 from tests.support.service import HOST, Merchant, Reply, Service
 

@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.records.uploads.repository import files_needed
+from productrecs.records.uploads.order_uploads.repository import files_needed
 from productrecs.records.uploads.upload_folder import UploadFolder
 from productrecs.storage.sql.tables import purchase_lines
 from tests.records.orders.import_support import NOON, import_text, rows_of, standing

@@ -13,7 +13,10 @@ from productrecs.core import csv_reader
 from productrecs.core.ids import StoreId
 from productrecs.records.orders import order_history_import
 from productrecs.records.uploads.order_upload import NewOrderUpload, OrderUploadStatus
-from productrecs.records.uploads.repository import OrderUploadRepository, submit_upload
+from productrecs.records.uploads.order_uploads.repository import (
+    OrderUploadRepository,
+    submit_upload,
+)
 from productrecs.records.uploads.upload_folder import UploadFolder, new_upload_id
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings

@@ -188,7 +188,7 @@ class AssistantCatalog:
         """Return the items whose pictures look like a photo; blocks while it is read.
 
         Raises:
-            NotAPictureError: when it is not a picture.
+            UnreadablePictureError: when it is not a picture.
             PictureTooLargeError: when it has too many pixels.
             BrokenIndexError: when the search index is damaged.
         """

@@ -34,7 +34,11 @@ from productrecs.records.uploads.file_imports.repository import (
     stores_with_imports_in,
 )
 from productrecs.records.uploads.order_upload_import import OrderUploadImporter
-from productrecs.records.uploads.repository import JOB, files_needed, stores_with_uploads
+from productrecs.records.uploads.order_uploads.repository import (
+    JOB,
+    files_needed,
+    stores_with_uploads,
+)
 from productrecs.records.uploads.undo.repository import expire_changes
 from productrecs.records.uploads.undo.undo_import import complete_undo_and_store_outcome
 from productrecs.services import Services, claim_or_check_shared_objects

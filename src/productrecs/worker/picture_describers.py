@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
@@ -64,7 +64,7 @@ class StoreDescribers:
         """Return the descriptors to store, and where.
 
         Raises:
-            NotAPictureError: when the picture is invalid, or decoding exceeds a limit.
+            UnreadablePictureError: when it is invalid, or decoding exceeds a limit.
             PictureTooLargeError: when it has too many pixels.
         """
         second = self.serving or self.previous
@@ -92,7 +92,7 @@ class StoreDescribers:
         return [one for one in needed if one and one.name not in picture.embedders]
 
 
-_UNREADABLE: Final = (NotAPictureError, PictureTooLargeError)
+_UNREADABLE: Final = (UnreadablePictureError, PictureTooLargeError)
 
 
 @dataclass(slots=True)

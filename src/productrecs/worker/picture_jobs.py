@@ -16,8 +16,8 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from productrecs.core.ids import StoreId
 from productrecs.core.outbound_http import url_host
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.fetch_picture import (
     CachedValidators,
@@ -367,7 +367,7 @@ class PictureJobs:
             return _failed_outcome(
                 picture, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS
             )
-        except (NotAPictureError, PictureTooLargeError) as error:
+        except (UnreadablePictureError, PictureTooLargeError) as error:
             return _failed_outcome(
                 picture, PictureState.FAILED, str(error), now_ms + REFETCH_AFTER_MS
             )

@@ -21,7 +21,7 @@ from productrecs.core.private_folders import temp_folder
 from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.features.privacy.shopper_erasure import copy_erasure_ledger_to_backups
 from productrecs.records.uploads.file_imports.repository import files_of_open_imports
-from productrecs.records.uploads.repository import files_needed
+from productrecs.records.uploads.order_uploads.repository import files_needed
 from productrecs.records.uploads.upload_folder import UploadFolder
 from productrecs.services import Services, claim_or_check_object_store
 from productrecs.storage.backup.backup_archive import Advance, BackupManifest

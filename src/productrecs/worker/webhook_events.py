@@ -29,7 +29,7 @@ from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import OrderUploadStatus
-from productrecs.records.uploads.repository import OrderUploadRepository
+from productrecs.records.uploads.order_uploads.repository import OrderUploadRepository
 from productrecs.services import Services
 from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuseRepository,

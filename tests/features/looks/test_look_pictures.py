@@ -12,8 +12,8 @@ from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.repository import read_look_picture
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
@@ -80,7 +80,7 @@ def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
 def test_what_is_no_picture_is_not_kept(
     looks: LookEditor, viewer: SandboxedDecoder
 ) -> None:
-    with pytest.raises(NotAPictureError):
+    with pytest.raises(UnreadablePictureError):
         looks.store_picture_and_delete_unused(b"<svg/>", viewer)
     with pytest.raises(PictureTooLargeError, match="10 MiB"):
         looks.store_picture_and_delete_unused(bytes(MAX_BYTES + 1), viewer)

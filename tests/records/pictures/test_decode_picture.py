@@ -11,8 +11,8 @@ from PIL import Image
 from productrecs.records.pictures import decode_picture
 from productrecs.records.pictures.decode_picture import (
     MAX_PIXELS,
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
     decode_to_pixels,
     picture_format,
     read_barcodes,
@@ -179,7 +179,7 @@ def test_the_largest_allowed_picture_is_read() -> None:
     ids=range(15),
 )
 def test_what_is_no_whole_picture_is_refused(data: bytes) -> None:
-    with pytest.raises(NotAPictureError):
+    with pytest.raises(UnreadablePictureError):
         decode_to_pixels(data, 100)
 
 
@@ -199,7 +199,7 @@ def in_parts(kind: str, count: int) -> bytes:
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF"])
 def test_a_picture_of_very_many_parts_is_refused(kind: str) -> None:
     assert decode_to_pixels(in_parts(kind, 2_000), 100).shape[2] == 3
-    with pytest.raises(NotAPictureError, match="too many parts"):
+    with pytest.raises(UnreadablePictureError, match="too many parts"):
         decode_to_pixels(in_parts(kind, 200_000), 100)
 
 
@@ -243,7 +243,7 @@ def test_the_barcodes_of_products_are_read(
 
 @pytest.mark.parametrize("data", [b"", b"GIF89a", encoded(BALL, "JPEG")[:999], b"x" * 99])
 def test_barcodes_of_what_is_no_whole_picture_are_refused(data: bytes) -> None:
-    with pytest.raises(NotAPictureError):
+    with pytest.raises(UnreadablePictureError):
         read_barcodes(data, 1_280)
 
 

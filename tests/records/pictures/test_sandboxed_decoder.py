@@ -13,8 +13,8 @@ from productrecs.engines.visual.image_descriptor import LENGTH
 from productrecs.engines.visual.region_proposals import describe_photo_and_regions
 from productrecs.records.pictures import sandboxed_decoder as module
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from tests.records.pictures.test_decode_picture import header_of_png
@@ -49,7 +49,7 @@ def test_what_is_no_picture_is_refused_and_the_child_lives_on(
     viewer.describe(GOOD)
     child = viewer.pid
 
-    with pytest.raises(NotAPictureError, match="not a JPEG"):
+    with pytest.raises(UnreadablePictureError, match="not a JPEG"):
         viewer.describe(b"nothing")
     with pytest.raises(PictureTooLargeError, match="megapixels are the maximum"):
         viewer.describe_photo(header_of_png(20_000, 20_000))
@@ -102,7 +102,7 @@ def test_control_without_bands_a_large_picture_has_no_room(
     )
     monkeypatch.setattr(module, "decoder_module", lambda: "whole_child")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with SandboxedDecoder(60) as viewer, pytest.raises(NotAPictureError):
+    with SandboxedDecoder(60) as viewer, pytest.raises(UnreadablePictureError):
         viewer.reencode_as_jpeg(largest("PNG I;16"))
 
 
@@ -145,7 +145,7 @@ def test_a_picture_that_breaks_its_child_is_refused_and_the_next_is_seen(
         viewer.describe(GOOD)
         began = time.monotonic()
 
-        with pytest.raises(NotAPictureError, match="too much memory"):
+        with pytest.raises(UnreadablePictureError, match="too much memory"):
             viewer.describe(b"break")
 
         assert time.monotonic() - began < 20

@@ -25,7 +25,7 @@ from productrecs.records.uploads.order_upload_import import (
     OrderUploadImporter,
     UploadTakenOverError,
 )
-from productrecs.records.uploads.repository import (
+from productrecs.records.uploads.order_uploads.repository import (
     QUEUE_LIMIT,
     OrderUploadRepository,
     files_needed,

@@ -18,8 +18,8 @@ from productrecs.engines.visual import VisualModel, describe, fit_descriptor_pro
 from productrecs.engines.visual.visual_similarity import NeighbourTable, PicturedItems
 from productrecs.processes.child_process import WorkerProcess
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
@@ -144,7 +144,7 @@ def test_what_is_no_picture_is_refused_and_the_process_lives_on(
     there.similar_items(PHOTO, 1, VISIBLE)
     process = lookout.pid
 
-    with pytest.raises(NotAPictureError, match="not a JPEG"):
+    with pytest.raises(UnreadablePictureError, match="not a JPEG"):
         there.similar_items(b"nothing", 1, VISIBLE)
     with pytest.raises(PictureTooLargeError, match="megapixels are the maximum"):
         there.similar_items_by_region(header_of_png(20_000, 20_000), 1, VISIBLE)

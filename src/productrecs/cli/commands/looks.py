@@ -28,8 +28,8 @@ from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.photo_spots import find_spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
@@ -389,7 +389,7 @@ def _store_pictures(editor: LookEditor, files: Sequence[Path]) -> list[str]:
                         file.read_bytes(), viewer
                     ).picture_id
                 )
-            except (OSError, NotAPictureError, PictureTooLargeError) as error:
+            except (OSError, UnreadablePictureError, PictureTooLargeError) as error:
                 message = f"{file.name} cannot be used as the picture of a look: {error}"
                 raise InvalidLookError(message) from error
     return picture_ids

@@ -166,7 +166,7 @@ def sanitize_picture(picture_bytes: bytes, decoder: SandboxedDecoder) -> Sanitiz
     """Return the re-encoded picture that is stored for a merchant's file.
 
     Raises:
-        NotAPictureError: when it is not a valid JPEG, PNG, WebP, AVIF or GIF.
+        UnreadablePictureError: when it is not a valid JPEG, PNG, WebP, AVIF or GIF.
         PictureTooLargeError: when it has too many pixels.
     """
     content, width, height = decoder.reencode_as_jpeg(picture_bytes)

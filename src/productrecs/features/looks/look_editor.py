@@ -74,7 +74,7 @@ class LookEditor:
         `LookContent.picture_id` refers to it.
 
         Raises:
-            NotAPictureError: when `picture_bytes` is not a readable picture.
+            UnreadablePictureError: when `picture_bytes` is not a readable picture.
             PictureTooLargeError: when it has too many bytes or pixels.
             StoreDeletedError: when the store was deleted.
         """

@@ -167,7 +167,7 @@ def find_spots_in_picture(
     Empty if the store has no indexed pictures, or none of them has a known category.
 
     Raises:
-        NotAPictureError: when it is not a picture, or too costly to read.
+        UnreadablePictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
     matches = photo_search.similar_items_by_region(picture_bytes, MAX_PRODUCTS, visible)

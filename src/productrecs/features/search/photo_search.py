@@ -46,7 +46,7 @@ def find_products_by_photo(
     in it is added to the similarity.
 
     Raises:
-        NotAPictureError: when it is not a picture, or decoding exceeds a limit.
+        UnreadablePictureError: when it is not a picture, or decoding exceeds a limit.
         PictureTooLargeError: when it has too many pixels.
         BrokenIndexError: when the search index is damaged.
     """

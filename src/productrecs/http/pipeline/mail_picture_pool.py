@@ -68,7 +68,7 @@ class MailPicturePool:
 
         Raises:
             QueueFullError: when too many pictures wait already.
-            NotAPictureError: when the drawing process fails.
+            UnreadablePictureError: when the drawing process fails.
         """
         key = store_id, picture_url, card, own_host
         cached = self._cached.get(key)

@@ -30,7 +30,7 @@ from productrecs.records.orders.order_and_purchase_ledger import (
     number_occurrences,
 )
 from productrecs.records.orders.unconfirmed_purchases import (
-    UnconfirmedOrderPolicy,
+    UnconfirmedPurchasePolicy,
     record_confirmed_order_time,
 )
 from productrecs.records.purchases.repository import (
@@ -190,7 +190,9 @@ def _put_order(
     is_excess: bool,
 ) -> None:
     order = _without_erased_customer(log, order, now_ms, is_repeated=receipt > 0)
-    void = not order.confirmed and UnconfirmedOrderPolicy(log, now_ms).leaves_out_orders()
+    void = (
+        not order.confirmed and UnconfirmedPurchasePolicy(log, now_ms).leaves_out_orders()
+    )
     identity_linker = IdentityLinker(
         EventRepository(log.transaction, log.store_id), [order]
     )
@@ -332,7 +334,7 @@ def _put_buys(
 ) -> None:
     order_ids = [entry.event.order_id for entry in buys if entry.event.order_id]
     ledger = PurchaseLedger(PurchaseRepository(log.transaction, log.store_id), order_ids)
-    void = UnconfirmedOrderPolicy(log, now_ms).leaves_out_buys()
+    void = UnconfirmedPurchasePolicy(log, now_ms).leaves_out_buys()
     for entry in buys:
         event = entry.event
         units = event.quantity or 1

@@ -22,7 +22,7 @@ _CHUNK: Final = 1_000
 _AT_MOST_EVERY_MS: Final = HOUR_MS  # so precisely the last order's time is recorded
 
 
-class UnconfirmedOrderPolicy:
+class UnconfirmedPurchasePolicy:
     """What a store decided about unconfirmed purchases, read once for a transaction."""
 
     def __init__(self, log: StoreLogTransaction, now_ms: int) -> None:

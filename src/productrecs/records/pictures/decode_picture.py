@@ -70,8 +70,8 @@ _REFUSALS: Final = (  # the library's errors for invalid or damaged files
 )
 
 
-class NotAPictureError(ProductRecsError):
-    """The file is not a JPEG, PNG, WebP, AVIF or GIF, or it is damaged."""
+class UnreadablePictureError(ProductRecsError):
+    """No picture can be read: wrong format, damaged, missing, or over a decoding limit."""
 
 
 class PictureTooLargeError(ProductRecsError):
@@ -85,13 +85,13 @@ class PictureRefusal(msgspec.Struct, array_like=True, tag="refusal"):
     is_too_large: bool = False
 
     @classmethod
-    def of(cls, error: NotAPictureError | PictureTooLargeError) -> Self:
+    def of(cls, error: UnreadablePictureError | PictureTooLargeError) -> Self:
         """Return the message of an error."""
         return cls(str(error), isinstance(error, PictureTooLargeError))
 
-    def error(self) -> NotAPictureError | PictureTooLargeError:
+    def error(self) -> UnreadablePictureError | PictureTooLargeError:
         """Return the error of this message."""
-        kind = PictureTooLargeError if self.is_too_large else NotAPictureError
+        kind = PictureTooLargeError if self.is_too_large else UnreadablePictureError
         return kind(self.reason)
 
 
@@ -109,7 +109,7 @@ class _LimitedPictureReader(io.BytesIO):
         self._reads += 1
         if self._reads > MAX_READS:
             message = "the picture has too many parts; save it again"
-            raise NotAPictureError(message)
+            raise UnreadablePictureError(message)
         return super().read(size)
 
 
@@ -128,7 +128,7 @@ def decode_to_pixels(data: bytes, max_side: int) -> npt.NDArray[np.uint8]:
     gets a grey one, to remain visible.
 
     Raises:
-        NotAPictureError: when it cannot be decoded.
+        UnreadablePictureError: when it cannot be decoded.
         PictureTooLargeError: judged by its header, before decompression.
     """
     with _open_picture(data) as picture:
@@ -146,7 +146,7 @@ def read_barcodes(data: bytes, max_side: int) -> list[str]:
     phone's photo are then two pixels wide.
 
     Raises:
-        NotAPictureError: when it cannot be decoded.
+        UnreadablePictureError: when it cannot be decoded.
         PictureTooLargeError: judged by its header, before decompression.
     """
     import zxingcpp  # noqa: PLC0415 - the decoder's process alone loads it
@@ -167,14 +167,14 @@ def _open_picture(data: bytes) -> Iterator[Image.Image]:
     kind = picture_format(data)
     if kind is None:
         message = "this is not a JPEG, PNG, WebP, AVIF or GIF"
-        raise NotAPictureError(message)
+        raise UnreadablePictureError(message)
     try:
         with Image.open(_LimitedPictureReader(data), formats=(kind,)) as picture:
             _check_size(picture, data)
             yield picture
     except _REFUSALS as error:
         message = "the picture is damaged and cannot be read"
-        raise NotAPictureError(message) from error
+        raise UnreadablePictureError(message) from error
 
 
 def _check_size(picture: Image.Image, data: bytes) -> None:
@@ -185,7 +185,7 @@ def _check_size(picture: Image.Image, data: bytes) -> None:
         raise PictureTooLargeError(message)
     if min(width, height) < MIN_SIDE:
         message = f"the picture has {width} x {height} pixels, too few for a search"
-        raise NotAPictureError(message)
+        raise UnreadablePictureError(message)
     if "progressive" in picture.info:
         scans = data.count(_JPEG_SCAN)
         if width * height * scans > MAX_DECODED_PIXELS:

@@ -40,9 +40,9 @@ from productrecs.processes.child_process import (
 )
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureRefusal,
     PictureTooLargeError,
+    UnreadablePictureError,
     decode_to_pixels,
     read_barcodes,
 )
@@ -212,7 +212,7 @@ def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
         if request.card is not None:
             return DrawnCard(draw_product_card(request.card, data))
         return _OPERATIONS[request.operation](data, request.ignores_model)
-    except (NotAPictureError, PictureTooLargeError) as error:
+    except (UnreadablePictureError, PictureTooLargeError) as error:
         return PictureRefusal.of(error)
     except MemoryError:
         return PictureRefusal("the picture takes too much memory to read")

@@ -14,8 +14,8 @@ from PIL import Image, ImageDraw, ImageFont, features
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
     decode_to_pixels,
 )
 
@@ -111,7 +111,7 @@ def _decode_to_fit(data: bytes, side: int) -> Image.Image | None:
         return None
     try:
         picture = Image.fromarray(decode_to_pixels(data, side))
-    except (NotAPictureError, PictureTooLargeError):
+    except (UnreadablePictureError, PictureTooLargeError):
         return None
     share = side / max(picture.size)
     size = [max(1, round(length * share)) for length in picture.size]

@@ -9,7 +9,10 @@ from msgspec.msgpack import Decoder
 
 from productrecs.engines.visual.image_transforms import Descriptor
 from productrecs.processes.child_process import WorkerProcess, WorkerTimeouts
-from productrecs.records.pictures.decode_picture import NotAPictureError, PictureRefusal
+from productrecs.records.pictures.decode_picture import (
+    PictureRefusal,
+    UnreadablePictureError,
+)
 from productrecs.records.pictures.decoder_process import (
     DESCRIBE,
     DRAW,
@@ -101,7 +104,7 @@ class SandboxedDecoder:
         """Return the descriptor of a product's picture.
 
         Raises:
-            NotAPictureError: when it is invalid, or decoding exceeds a limit.
+            UnreadablePictureError: when it is invalid, or decoding exceeds a limit.
             PictureTooLargeError: when it has too many pixels.
         """
         request = PictureRequest(DESCRIBE)
@@ -117,7 +120,7 @@ class SandboxedDecoder:
         With `ignores_model` they are ours, even if the operator has a model.
 
         Raises:
-            NotAPictureError: as `describe`.
+            UnreadablePictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
         reply = self._request(PictureRequest(LOOK, ignores_model), data, PhotoDescription)
@@ -142,7 +145,7 @@ class SandboxedDecoder:
         With a detector, return its detections, which may be none.
 
         Raises:
-            NotAPictureError: as `describe`.
+            UnreadablePictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
         reply = self._request(PictureRequest(REGIONS, ignores_model), data, PhotoRegions)
@@ -163,7 +166,7 @@ class SandboxedDecoder:
         It is upright, with a white background if transparent, and without metadata.
 
         Raises:
-            NotAPictureError: as `describe`.
+            UnreadablePictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
         reply = self._request(PictureRequest(REWRITE), data, RewrittenPicture)
@@ -173,7 +176,7 @@ class SandboxedDecoder:
         """Return a product's card as a JPEG; its texts alone if the picture is unreadable.
 
         Raises:
-            NotAPictureError: when drawing exceeds a limit.
+            UnreadablePictureError: when drawing exceeds a limit.
         """
         return self._request(PictureRequest(DRAW, card=card), data, DrawnCard).jpeg
 
@@ -209,7 +212,7 @@ class SandboxedDecoder:
         except OSError as error:  # it crashed or timed out: either ends the child
             self._reply_count = 0
             message = "the picture takes too long or too much memory to read"
-            raise NotAPictureError(message) from error
+            raise UnreadablePictureError(message) from error
         self._reply_count += 1
         if self._reply_count >= _MAX_REPLIES:
             self._reply_count = 0

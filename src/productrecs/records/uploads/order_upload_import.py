@@ -28,7 +28,7 @@ from productrecs.records.uploads.file_import import (
 )
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import OrderUpload
-from productrecs.records.uploads.repository import OrderUploadRepository
+from productrecs.records.uploads.order_uploads.repository import OrderUploadRepository
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.records.uploads.upload_folder import UploadFolder
 from productrecs.storage.sql.database import Database

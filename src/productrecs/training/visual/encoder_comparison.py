@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image
 
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError, OnnxModelFile
 from productrecs.records.pictures.sandboxed_decoder import (
@@ -74,7 +74,7 @@ def check_encoder_runs(model: OnnxModelFile) -> None:
     with SandboxedDecoder(BATCH_CPU_SECONDS, embedder=model.path) as decoder:
         try:
             decoder.describe(picture.getvalue())
-        except NotAPictureError as error:
+        except UnreadablePictureError as error:
             message = f"{model.path} does not describe a picture: it ends or takes too long"
             raise ModelFileError(message) from error
 
@@ -94,7 +94,7 @@ def measure_encoder(
             start = time.perf_counter()
             try:
                 descriptors.append(decoder.describe(picture))
-            except (NotAPictureError, PictureTooLargeError):
+            except (UnreadablePictureError, PictureTooLargeError):
                 continue
             times.append(time.perf_counter() - start)
             seen.append(kind)

@@ -74,7 +74,7 @@ class PhotoSearch(Protocol):
         """Return the `limit` visible items most similar to a photo; none without pictures.
 
         Raises:
-            NotAPictureError: when it is invalid, or decoding exceeds a limit.
+            UnreadablePictureError: when it is invalid, or decoding exceeds a limit.
             PictureTooLargeError: when it has too many pixels.
         """
 
@@ -84,7 +84,7 @@ class PhotoSearch(Protocol):
         """Return the regions of a photo that may show objects, each with similar items.
 
         Raises:
-            NotAPictureError: as `similar_items`.
+            UnreadablePictureError: as `similar_items`.
             PictureTooLargeError: as `similar_items`.
         """
 

@@ -103,7 +103,7 @@ class PhotoWorkerClient:
         """Return the reply; None when the named model is gone.
 
         Raises:
-            NotAPictureError: when the photo is invalid, or reading it takes too much.
+            UnreadablePictureError: when the photo is invalid, or reading it takes too much.
             PictureTooLargeError: when it has too many pixels.
             PhotoWorkerError: when the process ended, or did not answer in time.
         """

@@ -25,9 +25,9 @@ from productrecs.processes.child_process import (
 )
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.records.pictures.decode_picture import (
-    NotAPictureError,
     PictureRefusal,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
@@ -112,7 +112,7 @@ class PhotoWorker:
                 row = pack_ranked(hits.ranked)
                 return PhotoItemsReply(row, list(hits.codes), list(hits.lines))
             return _pack_regions(matcher.similar_items_by_region(photo, limit, visible))
-        except (NotAPictureError, PictureTooLargeError) as error:
+        except (UnreadablePictureError, PictureTooLargeError) as error:
             return PictureRefusal.of(error)
 
     def close(self) -> None:

@@ -27,8 +27,8 @@ from productrecs.features.reports.impact.repository import LookSpot, LookSpotSum
 from productrecs.features.reports.impact.sales_reports import read_look_spot_sums
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
-    NotAPictureError,
     PictureTooLargeError,
+    UnreadablePictureError,
 )
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
@@ -44,7 +44,7 @@ STATES: Final = MappingProxyType(
     }
 )
 NO_PHOTO: Final = "Choose a photo: JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB"
-UNREADABLE: Final = (NotAPictureError, PictureTooLargeError)
+UNREADABLE: Final = (UnreadablePictureError, PictureTooLargeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,11 @@ def store_look_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
     """Return the picture of a form's file, stored for a look.
 
     Raises:
-        NotAPictureError: when there is none, or it cannot be read.
+        UnreadablePictureError: when there is none, or it cannot be read.
         PictureTooLargeError: when it is too large.
     """
     if visit.file is None or not visit.file.size:
-        raise NotAPictureError(NO_PHOTO)
+        raise UnreadablePictureError(NO_PHOTO)
     with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
         return editor.store_picture_and_delete_unused(visit.file.path.read_bytes(), viewer)
 

@@ -27,7 +27,7 @@ from productrecs.records.uploads.file_import import (
 )
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import OrderUpload
-from productrecs.records.uploads.repository import OrderUploadRepository
+from productrecs.records.uploads.order_uploads.repository import OrderUploadRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.records.uploads.upload_folder import MAX_UPLOAD_BYTES, new_upload_id
 from productrecs.storage.jobs.job_queue import NewJob

@@ -17,7 +17,7 @@ from productrecs.records.events.newest_events.repository import (
 from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.records.purchases.sold_lines.repository import (
     SoldLineRepository,
-    SoldLineShopper,
+    SoldLineShopperIds,
 )
 from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.store_counters_and_versions import log_seq
@@ -209,7 +209,7 @@ class TrackingIssueRepository(StoreScopedRepository):
         """Return how many of the newest live events name products outside the catalog."""
         return self._newest_events.count_unknown_products(self._since(), _PRODUCT_EVENTS)
 
-    def newest_lines(self, since_ms: int) -> list[SoldLineShopper]:
+    def newest_lines(self, since_ms: int) -> list[SoldLineShopperIds]:
         """Return the newest live order lines since then, among the newest lines of all."""
         return self._sold_lines().shoppers_of_newest_lines(self._since(), since_ms)
 

@@ -20,7 +20,7 @@ from productrecs.features.reports.tracking_health.repository import (
 from productrecs.records.events.newest_events.repository import UnknownProductCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.pictures.stored_pictures import PictureCounts
-from productrecs.records.purchases.sold_lines.repository import SoldLineShopper
+from productrecs.records.purchases.sold_lines.repository import SoldLineShopperIds
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict
 from productrecs.tenancy.accounts.store import Store
@@ -87,7 +87,7 @@ def find_tracking_issues(
     return issues
 
 
-def _newest_buyers(lines: Sequence[SoldLineShopper], since_ms: int) -> list[RecentBuyer]:
+def _newest_buyers(lines: Sequence[SoldLineShopperIds], since_ms: int) -> list[RecentBuyer]:
     """Return the buyers of the newest lines since then, each once."""
     buyers: dict[str, RecentBuyer] = {}
     for shopper, person, session, ts in lines:

@@ -58,7 +58,7 @@ from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_rep
 from productrecs.http.routes.public.widget_scripts import Domain, find_store_with_setting
 from productrecs.http.routes.widget.looks import look_image_url
 from productrecs.http.transport.request_body import read_body
-from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.records.pictures.decode_picture import UnreadablePictureError
 from productrecs.schemas.photos import PHOTO_LIMIT, parse_photo_data
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import InvalidInputError
@@ -413,7 +413,7 @@ class AssistantRequest:
                 items = await context.photo_pool.run(
                     store_id, lambda client: catalog.items_like_photo(photo, client)
                 )
-            except NotAPictureError as error:
+            except UnreadablePictureError as error:
                 raise InvalidCatalogCallError(str(error)) from error
             context.searches.count_photo_search_unless_bot(
                 store_id, searcher_of_scope(self.scope, None)

@@ -41,7 +41,7 @@ from productrecs.http.routes.public.mail_slot_request import (
 )
 from productrecs.http.routes.widget.shopper_history_access import IDENTITY
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.records.pictures.decode_picture import UnreadablePictureError
 from productrecs.records.pictures.draw_product_card import (
     MAX_WIDTH,
     MIN_WIDTH,
@@ -128,7 +128,7 @@ async def mail_image(
             ProductCard(title, price, width, note),
             _own_host_and_port_if_demo(request),
         )
-    except (QueueFullError, NotAPictureError):
+    except (QueueFullError, UnreadablePictureError):
         if not picture:
             raise
         return RedirectResponse(picture, 302, {**_SAFE, "cache-control": "no-store"})

@@ -39,7 +39,7 @@ from productrecs.records.uploads.order_upload import (
     OrderUploadStatus,
     UnknownUploadError,
 )
-from productrecs.records.uploads.repository import (
+from productrecs.records.uploads.order_uploads.repository import (
     OrderUploadRepository,
     check_upload_limit,
     submit_upload,

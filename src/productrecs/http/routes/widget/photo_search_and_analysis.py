@@ -27,7 +27,7 @@ from productrecs.http.routes.widget.list_parameters import (
 )
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.records.pictures.decode_picture import UnreadablePictureError
 from productrecs.schemas.photos import (
     PHOTO_LIMIT,
     PhotoBody,
@@ -129,7 +129,7 @@ def _photo_search_body(
         if photo.by_region:
             spots = find_spots_in_picture(photo.data, photo_search, catalog, visible)
             regions = _encode([_photo_spot_fields(spot, cached_store) for spot in spots])
-    except NotAPictureError as error:
+    except UnreadablePictureError as error:
         raise unreadable_photo_error(error) from error
     return photo_search_body(hits, catalog.cards, regions)
 
@@ -173,7 +173,7 @@ def _photo_analysis_body(
         spots = find_spots_in_picture(
             photo, photo_client.search_in(cached_store.pictures), state.catalog, visible
         )
-    except NotAPictureError as error:
+    except UnreadablePictureError as error:
         raise unreadable_photo_error(error) from error
     return _encode({"hotspots": [_photo_spot_fields(spot, cached_store) for spot in spots]})
 

@@ -89,8 +89,8 @@ def order_ids_of_lines(store_id: StoreId) -> sa.Subquery:
     return query.subquery()
 
 
-class SoldLineShopper(NamedTuple):
-    """An order line: its shopper, the linked customer, and the session."""
+class SoldLineShopperIds(NamedTuple):
+    """The ids of an order line's shopper, linked customer and session; and its time."""
 
     shopper: str | None
     person: str | None
@@ -327,7 +327,7 @@ class SoldLineRepository(StoreScopedRepository):
 
     def shoppers_of_newest_lines(
         self, after_seq: int, since_ms: int
-    ) -> list[SoldLineShopper]:
+    ) -> list[SoldLineShopperIds]:
         """Return the newest live lines since then, among the newest lines of all."""
         lines = purchase_lines.c
         newest = (
@@ -349,7 +349,7 @@ class SoldLineRepository(StoreScopedRepository):
             .order_by(found.seq.desc())
             .limit(_SAMPLE)
         )
-        return [SoldLineShopper._make(row) for row in self._connection.execute(query)]
+        return [SoldLineShopperIds._make(row) for row in self._connection.execute(query)]
 
     def newest_order_lines(self, session: str, limit: int) -> Sequence[sa.RowMapping]:
         """Return the newest lines that the shop sent as orders, with their products.

@@ -1,4 +1,4 @@
-"""Upload repository: SQL of the uploads of order files."""
+"""Order upload repository: SQL of the uploads of order files."""
 
 import json
 from collections.abc import Sequence

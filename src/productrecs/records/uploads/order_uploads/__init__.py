@@ -1,0 +1,1 @@
+"""Order uploads: files of past orders that the API received."""
