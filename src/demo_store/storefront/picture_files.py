@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from demo_store.looks import LOOKS, draw_look, find_look
 from demo_store.pictures.product_picture import CARD, LARGE, draw_product
 from demo_store.storefront.assets import HOME
 from demo_store.storefront.shop_products import find_product_and_department
+from productrecs.core.private_folders import write_file_atomically
 
 PICTURES: Final = f"{HOME}/pictures"
 """The URL prefix of the pictures."""
@@ -43,7 +43,7 @@ class PictureFileCache:
         except FileNotFoundError:
             content = _draw_picture(kind, name)
         if content is not None:
-            _write_file(path, content)
+            write_file_atomically(path, content)
         return content
 
 
@@ -90,11 +90,3 @@ def _draw_picture(kind: str, name: str) -> bytes | None:
     if product is None:
         return None
     return draw_product(*product, LARGE if kind == "large" else CARD)
-
-
-def _write_file(path: Path, content: bytes) -> None:
-    """Write a file atomically: another process may draw the same picture."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)

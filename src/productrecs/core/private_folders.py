@@ -1,4 +1,4 @@
-"""Private folders: a data folder for its owner only, and temporary folders.
+"""Private folders: a data folder for its owner only, temporary folders, atomic writes.
 
 The folder holds orders, shoppers' histories and key hashes. The program's umask makes new
 files private; folders of earlier releases are restricted when they are opened.
@@ -68,6 +68,23 @@ def files_of_others(folder: Path, uid: int) -> list[Path]:
             if path.lstat().st_uid != uid:
                 found.append(path)
     return found
+
+
+def write_file_atomically(path: Path, content: bytes) -> None:
+    """Write a private file that appears whole, and its folder if it is missing.
+
+    Raises:
+        OSError: when it cannot be written; nothing of it is left.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,8 +1,6 @@
 """ONNX graph writer: a model in protobuf's wire format, without the package `onnx`."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -151,18 +149,6 @@ def _read_varint(content: memoryview, at: int) -> tuple[int, int]:
             return value, at
     message = "a number is cut off or too long"
     raise ValueError(message)
-
-
-def write_model_file(path: Path, content: bytes) -> None:
-    """Write a file atomically, and the folder if it is missing.
-
-    Raises:
-        OSError: when it cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)
 
 
 def encode_node(

@@ -18,7 +18,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter, write_model_file
+from productrecs.core.private_folders import write_file_atomically
+from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, ModelFileError
 from productrecs.records.pictures.packaged_file import PackagedFile
 
@@ -75,8 +76,8 @@ def _verify_and_convert(source: Path, target: Path, package: PackagedFile) -> No
         "std": _STD,
         "fused": True,
     }
-    write_model_file(target, model)
-    write_model_file(target.with_suffix(".json"), json.dumps(sidecar_fields).encode())
+    write_file_atomically(target, model)
+    write_file_atomically(target.with_suffix(".json"), json.dumps(sidecar_fields).encode())
 
 
 # ------------------------------------------------------------ reading

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.core.private_folders import write_file_atomically
 from productrecs.records.pictures.onnx_graph_writer import (
     DOMAIN,
     GRAPH,
@@ -44,7 +45,6 @@ from productrecs.records.pictures.onnx_graph_writer import (
     integer_field,
     read_protobuf_fields,
     string_field,
-    write_model_file,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.packaged_file import PackagedFile
@@ -77,8 +77,8 @@ def write_compact_model(source: memoryview, target: Path) -> None:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         message = f"the text model has another form: {error!r}"
         raise ModelFileError(message) from error
-    write_model_file(weights, content)
-    write_model_file(target, model)
+    write_file_atomically(weights, content)
+    write_file_atomically(target, model)
 
 
 class _OnnxNode(NamedTuple):
