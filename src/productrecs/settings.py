@@ -266,9 +266,9 @@ SETTING_DESCRIPTIONS: Final = (
     SettingDescription(
         "PRODUCTRECS_REGISTRATION",
         "invitation",
-        "who may register a store: open, invitation or closed; the service prints the link "
-        "of its first store at each start, whose owner can add others in the dashboard; "
-        "`productrecs account invite` prints links for other people",
+        "who may register a store: open, invitation or closed; a service that starts in a "
+        "terminal prints the link of its first store, whose owner can add others in the "
+        "dashboard; `productrecs account invite` prints links for other people",
     ),
     SettingDescription(
         "PRODUCTRECS_NEW_STORE_PLAN",

@@ -1,6 +1,7 @@
 """Registration, password reset, keys, origins and the checklist, without a browser."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -268,6 +269,7 @@ def test_a_busy_database_ends_no_start_of_the_service(
         message = "the database is busy"
         raise StorageBusyError(message)
 
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(dashboard_logins, "create_first_store_invitation", busy)
     serve.print_address_and_first_store_link(settings, "http://127.0.0.1:8000")
 

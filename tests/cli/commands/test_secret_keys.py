@@ -1,7 +1,11 @@
 """`productrecs keys` and `productrecs account`: overlap, list, revoke, and links."""
 
 import re
+import sys
 
+import pytest
+
+from productrecs.cli.processes.serve import print_address_and_first_store_link
 from productrecs.core.clock import system_ms
 from productrecs.services import Services
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -50,3 +54,25 @@ def test_an_invitation_to_register_is_a_link(
     invitation = find_invitation(services.database, found[1], system_ms())
     assert invitation is not None
     assert invitation.email == "anna@example.com"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_start_prints_the_first_stores_link_in_a_terminal_and_in_no_log(
+    services: Services,
+    shell: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_terminal: bool,
+) -> None:
+    def printed() -> str:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+        print_address_and_first_store_link(services.settings, "http://127.0.0.1:8000")
+        return capsys.readouterr().out
+
+    before = printed()
+    shell.json("store", "create", "--domain", SHOP)
+
+    assert ("/dashboard/register?token=" in before) is is_terminal
+    assert ("productrecs account invite" in before) is not is_terminal
+    assert printed() == "ProductRecs listens on http://127.0.0.1:8000\n"

@@ -112,7 +112,7 @@ def print_registration_link(
 
     It works once, within seven days. Nobody registers without one, unless
     `PRODUCTRECS_REGISTRATION` is open. The service prints the link of its first store
-    when it starts.
+    when it starts in a terminal.
 
     Example: productrecs account invite --email anna@example.com
     """
@@ -140,6 +140,17 @@ def create_first_store_link(
         database.close()
     base = settings.base_url or address
     return None if token is None else f"{base}{_REGISTER}{token}"
+
+
+def is_first_store_awaited(settings: Settings) -> bool:
+    """Return whether there is no store, and an invitation would register one."""
+    if settings.registration != "invitation":
+        return False
+    database = Database.open(settings.database_url, settings.data)
+    try:
+        return not all_stores(database)
+    finally:
+        database.close()
 
 
 def create_password_link(

@@ -55,17 +55,24 @@ def serve(
 
 
 def print_address_and_first_store_link(settings: Settings, address: str) -> None:
-    """Print the address, and in a new installation the link of the first store."""
+    """Print the address, and in a new installation how to create the first store.
+
+    A terminal gets the link. Elsewhere the output may be a log, which must not hold it.
+    """
     from productrecs.cli.commands.dashboard_logins import (  # noqa: PLC0415 - not before the socket
         create_first_store_link,
+        is_first_store_awaited,
     )
 
     click.echo(f"ProductRecs listens on {address}")
+    link = None
     try:
-        link = create_first_store_link(settings, address)
+        if sys.stdout.isatty():
+            link = create_first_store_link(settings, address)
+        elif is_first_store_awaited(settings):
+            click.echo("Run `productrecs account invite` for a link that creates a store")
     except StorageError as error:  # the service runs all the same
         click.echo(f"Run `productrecs account invite` to create a store: {error}")
-        return
     if link is not None:
         click.echo(f"Create your first store, within seven days: {link}")
 
