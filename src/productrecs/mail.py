@@ -20,7 +20,7 @@ _SECONDS: Final = 20.0
 
 
 class MailError(ProductRecsError):
-    """The SMTP server did not accept a mail."""
+    """The SMTP server did not accept a mail, or cannot be reached."""
 
 
 class TeamMail(NamedTuple):

@@ -13,7 +13,10 @@ from alembic.command import upgrade
 from alembic.config import Config
 
 from productrecs.cli.last_service_run import write_service_run
-from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
+from productrecs.cli.settings_and_folder_owner import (
+    UnusableInstallationError,
+    load_settings,
+)
 from productrecs.processes.supervisor import ProcessState
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
@@ -231,7 +234,9 @@ def test_a_settings_file_without_a_data_folder_is_an_error(tmp_path: Path) -> No
     file = tmp_path / "productrecs.env"
     file.write_text("PRODUCTRECS_PORT=8123\n")
 
-    with pytest.raises(DataFolderError, match="names no data folder; add the line"):
+    with pytest.raises(
+        UnusableInstallationError, match="names no data folder; add the line"
+    ):
         load_settings(None, {}, file)
     assert load_settings(Path("x"), {}, file).port == 8000
     assert load_settings(None, {"DATABASE_URL": "postgresql://x"}, file).port == 8000

@@ -11,7 +11,7 @@ import click
 
 from productrecs.cli.last_service_run import address_of_running_service
 from productrecs.cli.settings_and_folder_owner import (
-    DataFolderError,
+    UnusableInstallationError,
     load_settings,
     switch_to_folder_owner,
 )
@@ -45,7 +45,7 @@ def open_and_migrate_services(
     again for `wait_seconds`.
 
     Raises:
-        DataFolderError: when the folder cannot be created, or is another user's.
+        UnusableInstallationError: when the folder cannot be created, or is another user's.
         StorageBusyError: when the database cannot be reached in time.
         UnsafeStorageError: when the database must not be opened.
     """
@@ -57,7 +57,7 @@ def open_and_migrate_services(
             f"the data folder {settings.data} cannot be created ({error.strerror}); "
             "choose another with --data"
         )
-        raise DataFolderError(message) from error
+        raise UnusableInstallationError(message) from error
     try:
         _migrate_with_retries(services, time.monotonic() + wait_seconds)
         yield services
@@ -87,7 +87,7 @@ def open_services_as_owner(data: Path | None) -> Iterator[Services]:
 
     Raises:
         SettingsError: when the environment holds an invalid value.
-        DataFolderError: when there is none, or it is another user's.
+        UnusableInstallationError: when there is none, or it is another user's.
         OutdatedSchemaError: when it has to be migrated first.
         StorageError: one of its kinds, when the database cannot be used.
     """
@@ -115,8 +115,8 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
 
     Raises:
         SettingsError: when the environment holds an invalid value.
-        DataFolderError: when it cannot be created, is another user's, or its service uses
-            a database server.
+        UnusableInstallationError: when it cannot be created, is another user's, or its
+            service uses a database server.
         OutdatedSchemaError: when it has to be migrated first.
         StorageError: one of its kinds, when the database cannot be used.
     """
@@ -150,7 +150,7 @@ def refuse_second_installation(settings: Settings) -> None:
     """Do nothing, unless a service runs in a folder without a database file.
 
     Raises:
-        DataFolderError: when one does: its database is PostgreSQL's.
+        UnusableInstallationError: when one does: its database is PostgreSQL's.
     """
     if not _lacks_database(settings):
         return
@@ -160,7 +160,7 @@ def refuse_second_installation(settings: Settings) -> None:
             f"the service of {settings.data.resolve()} at {address} uses a PostgreSQL "
             "database: set DATABASE_URL as it does"
         )
-        raise DataFolderError(message)
+        raise UnusableInstallationError(message)
 
 
 @contextlib.contextmanager
@@ -168,14 +168,14 @@ def open_services_of_any_schema(settings: Settings) -> Iterator[Services]:
     """Open the services of existing data, whatever its schema; change nothing.
 
     Raises:
-        DataFolderError: when there is no database.
+        UnusableInstallationError: when there is no database.
         UnsafeStorageError: when it must not be opened.
     """
     refuse_second_installation(settings)
     if _lacks_database(settings):
         folder = settings.data.resolve()
         message = f"there is no database in {folder}; choose its folder with --data"
-        raise DataFolderError(message)
+        raise UnusableInstallationError(message)
     services = build_services(settings, creates_folder=False)
     try:
         yield services

@@ -18,8 +18,8 @@ _NAMED_BY: Final = (_DATA, "DATABASE_URL", "DATABASE_URL_FILE")
 _QUOTES: Final = "\"'"
 
 
-class DataFolderError(ProductRecsError):
-    """The data folder is missing, another user's, or cannot be written to."""
+class UnusableInstallationError(ProductRecsError):
+    """The installation's environment file, data folder or database cannot be used."""
 
 
 def load_settings(
@@ -34,7 +34,8 @@ def load_settings(
 
     Raises:
         SettingsError: when a setting has an invalid value.
-        DataFolderError: when the environment file cannot be read, or names no folder.
+        UnusableInstallationError: when the environment file is unreadable, or names no
+            folder.
     """
     if data is None and not any(environment.get(name) for name in _NAMED_BY):
         file = file or ENVIRONMENT_FILE
@@ -44,7 +45,7 @@ def load_settings(
                 environment.setdefault(name, value)
             if not environment.get(_DATA):
                 message = f"{file} names no data folder; add the line {_DATA}=/var/lib/..."
-                raise DataFolderError(message)
+                raise UnusableInstallationError(message)
     return from_environment(environment, data)
 
 
@@ -57,7 +58,7 @@ def _read_environment_file(file: Path) -> Mapping[str, str] | None:
     except OSError as error:
         advice = "run the command with sudo" if error.errno == errno.EACCES else "check it"
         message = f"{file}, the settings of this machine's service: {error.strerror}"
-        raise DataFolderError(f"{message}; {advice}") from error
+        raise UnusableInstallationError(f"{message}; {advice}") from error
     settings = [
         line.partition("=")
         for line in map(str.strip, lines)
@@ -94,7 +95,7 @@ def switch_to_folder_owner(settings: Settings) -> None:
     """Run as the owner of the data folder from now on, so that new files belong to it.
 
     Raises:
-        DataFolderError: when this user is neither the owner nor root.
+        UnusableInstallationError: when this user is neither the owner nor root.
     """
     owner, uid = stat_of_folder_owner(settings), os.geteuid()
     if owner is None or owner.st_uid == uid:
@@ -107,7 +108,7 @@ def switch_to_folder_owner(settings: Settings) -> None:
         return  # a group's volume beside a database server
     name = user_name(owner.st_uid)
     message = f"the data folder {settings.data} belongs to {name}"
-    raise DataFolderError(f"{message}: run the command with sudo -u {name}")
+    raise UnusableInstallationError(f"{message}: run the command with sudo -u {name}")
 
 
 def _switch_user(owner: os.stat_result) -> None:

@@ -71,7 +71,7 @@ class UnconfirmedWriteError(StorageError):
 
 
 class UnsafeStorageError(StorageError):
-    """The program must not open this database; the message names the remedy."""
+    """The program must not or cannot open this database; the message names the remedy."""
 
 
 class DamagedDatabaseError(UnsafeStorageError):

@@ -35,7 +35,7 @@ class JobRefusedError(ProductRecsError):
 
 
 class JobInterruptedError(ProductRecsError):
-    """The handler stopped early on request; the job is requeued."""
+    """The handler stopped early, on request or for another store; the job is requeued."""
 
 
 def require_store_of_job(job: Job, accounts: AccountDirectory) -> Store:

@@ -19,7 +19,10 @@ from productrecs.cli.open_services import (
 )
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress_bar
-from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
+from productrecs.cli.settings_and_folder_owner import (
+    UnusableInstallationError,
+    load_settings,
+)
 from productrecs.core.plural import counted
 from productrecs.core.private_folders import temp_folder
 from productrecs.features.privacy.shopper_erasure import LEDGER_FILE, replay_erasures
@@ -191,7 +194,7 @@ def restore(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"the data folder {folder} cannot be created: {error.strerror}"
-        raise DataFolderError(message) from error
+        raise UnusableInstallationError(message) from error
     with _stage_progress_bars() as stages:
         if verifies:
             manifest = verify_backup(file, folder, stages.begin)

@@ -11,7 +11,10 @@ from productrecs.cli.commands.compare_picture_encoders import compare_models
 from productrecs.cli.open_services import open_services_as_owner
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
+from productrecs.cli.settings_and_folder_owner import (
+    UnusableInstallationError,
+    load_settings,
+)
 from productrecs.records.pictures.onnx_model_file import (
     BODY_DETECTOR,
     DETECTOR,
@@ -122,7 +125,7 @@ def _progress_by_encoder(data: Path | None) -> dict[str, EncoderProgress]:
                 .by_name()
                 .items()
             }
-    except DataFolderError:
+    except UnusableInstallationError:
         return {}
 
 
@@ -260,7 +263,10 @@ def remove(name: str, *, data: Path | None) -> None:
     if kind == TEXT_EMBEDDER:
         _delete_text_vectors(installed.sha256_of(name), name, data)
     if kind == EMBEDDER:
-        with contextlib.suppress(DataFolderError), open_services_as_owner(data) as services:
+        with (
+            contextlib.suppress(UnusableInstallationError),
+            open_services_as_owner(data) as services,
+        ):
             _delete_descriptors(services, name)
     if name == PACKAGED:
         installed.forget_previous(name)

@@ -35,7 +35,10 @@ from productrecs.cli.doctor.store_checks import (
 from productrecs.cli.open_services import open_services_as_owner
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
+from productrecs.cli.settings_and_folder_owner import (
+    UnusableInstallationError,
+    load_settings,
+)
 from productrecs.core.errors import (
     ProductRecsError,
     StorageError,
@@ -83,7 +86,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             "configuration", str(error), "correct it; the service does not start before"
         )
         return
-    except DataFolderError as error:
+    except UnusableInstallationError as error:
         yield CheckResult("configuration", CheckLevel.WRONG, str(error))
         return
     yield from check_configuration(settings, os.environ)
@@ -110,7 +113,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             stores = [find_store(database, domain)] if domain else _real_stores(database)
             for store in stores:
                 yield from check_store(services, store)
-    except (DataFolderError, StorageError, ObjectStoreAddressError) as error:
+    except (UnusableInstallationError, StorageError, ObjectStoreAddressError) as error:
         yield _failure_result(error, settings)
         if isinstance(error, StorageError) and settings.data.is_dir():
             causes = check_data_folder(settings.data)
@@ -120,7 +123,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
 def _failure_result(error: ProductRecsError, settings: Settings) -> CheckResult:
     """Return why no further check can run."""
     message = operator_text(error)
-    if isinstance(error, DataFolderError):
+    if isinstance(error, UnusableInstallationError):
         return CheckResult("disk", CheckLevel.WRONG, message)  # with its remedy
     if isinstance(error, ObjectStoreAddressError):
         remedy = "correct it; the service does not start before"

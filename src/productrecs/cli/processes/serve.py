@@ -93,7 +93,7 @@ def supervise(
 
     Raises:
         ListenError: when the address cannot be listened on.
-        DataFolderError: when the data folder belongs to another user.
+        UnusableInstallationError: when the data folder belongs to another user.
     """
     configure_logging(settings.log_format, settings.log_level)
     listener = open_listening_socket(settings.host, settings.port)

@@ -26,11 +26,11 @@ from productrecs.tenancy.accounts.store import Store
 
 
 class MissingKeyError(ProductRecsError):
-    """A call without a key to a route that needs one."""
+    """A call without a key or an access token to a route that needs one."""
 
 
 class UnknownKeyError(ProductRecsError):
-    """No store has this key."""
+    """No store has this key or access token."""
 
 
 class SecretKeyRequiredError(ProductRecsError):
