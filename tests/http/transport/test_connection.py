@@ -13,11 +13,11 @@ from productrecs.http.transport import connection
 from productrecs.http.transport.connection import (
     ClientTimeouts,
     DrainFlag,
-    HeaderCache,
     HttpConnection,
     SharedTransportState,
     send_in_single_write,
 )
+from productrecs.http.transport.header_cache import HeaderCache
 from productrecs.http.transport.request_parser import RequestHeaders
 
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
