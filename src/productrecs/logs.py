@@ -102,7 +102,8 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "reset link not sent": "A link to a new password could not be made or mailed.",
         "plan ending": "A store's plan ends soon.",
         "plan requested": "A store's user asked for a plan in the dashboard.",
-        "store deleted": "An owner deleted a store in the dashboard.",
+        "store deleted": "A store was deleted in the dashboard, or by the command "
+        "that writes this line to its standard error.",
         "plan ended": "A store's plan has ended; its pages get nothing.",
         # models and indexes
         "model rejected": "It failed its check; the previous one serves.",

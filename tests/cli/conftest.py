@@ -1,6 +1,7 @@
 """Fixtures of the command line tests: commands run in this process, on a fresh database."""
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,14 @@ def _priority_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no command lower the priority of this process, in which later tests run."""
     monkeypatch.setattr(os, "nice", lambda _by: 0)
     monkeypatch.setattr(backup_and_restore, "use_idle_io_priority", lambda: None)
+
+
+@pytest.fixture(autouse=True)
+def _log_handlers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no command keep its standard error as the log of later tests."""
+    monkeypatch.setattr(logging.root, "handlers", [*logging.root.handlers])
+    for logger in (logging.root, logging.getLogger("productrecs")):
+        monkeypatch.setattr(logger, "level", logger.level)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ def test_a_deleted_store_takes_its_test_store_with_it_and_no_real_one(
         shell("store", "create", "--domain", name)
     shell("store", "sandbox", "one.example")
 
-    shell("store", "delete", "one.example")
-    shell("store", "delete", "two.example")
+    shell("store", "delete", "one.example", "--yes")
+    shell("store", "delete", "two.example", "--yes")
 
     assert [one["domain"] for one in shell.json("store", "list")] == ["test.two.example"]
 

@@ -227,7 +227,7 @@ def test_a_short_password_is_refused(shell: CommandLine) -> None:
     "words",
     [
         ("store", "show"),
-        ("store", "delete"),
+        ("store", "delete", "--yes"),
         ("keys", "rotate"),
         ("origins",),
         ("settings",),
@@ -253,13 +253,35 @@ def test_a_deleted_store_takes_everything_with_it(
         shell("import-events", shop, "-", stdin=line)
     shell("train", shop)
 
-    shell("store", "delete", shop)
+    shell("store", "delete", shop, "--yes")
 
     assert shell.json("store", "list") == []
     with services.database.reading() as connection:
         for table in (events, items, purchase_lines):
             assert connection.execute(sa.select(table)).all() == []
     assert [path for path in services.models.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("stdin", ["", "y\n", None], ids=["/dev/null", "pipe", "closed"])
+def test_a_store_is_deleted_without_a_question_only_with_yes(
+    shell: CommandLine, shop: str, stdin: str | None
+) -> None:
+    refusal = shell.refused("store", "delete", shop, stdin=stdin)
+
+    assert "add --yes to delete shop.example with all its data" in refusal
+    assert [row["domain"] for row in shell.json("store", "list")] == [shop]
+
+
+def test_a_deletion_is_in_the_log(shell: CommandLine, shop: str) -> None:
+    shell("store", "sandbox", shop)
+
+    result = shell.run("store", "delete", shop, "--yes", PRODUCTRECS_LOG_FORMAT="json")
+
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    assert [(line["event"], line["domain"]) for line in lines] == [
+        ("store deleted", "shop.example"),
+        ("store deleted", "test.shop.example"),
+    ]
 
 
 def test_a_list_without_stores_says_how_to_make_one(shell: CommandLine) -> None:

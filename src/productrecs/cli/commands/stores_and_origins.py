@@ -29,6 +29,7 @@ from productrecs.cli.open_services import (
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
+from productrecs.logs import configure_logging
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.services import Services
 from productrecs.serving.store_deletion import (
@@ -173,16 +174,23 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
 
 @store.command()
 @click.argument("domain")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option(
+    "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
+)
 @data_option
 def delete(domain: str, *, yes: bool, data: Path | None) -> None:
     """Delete a store with all its data: catalog, events, orders, keys, models.
 
-    Its test store is deleted too.
+    Its test store is deleted too. Only a backup of the whole installation brings them
+    back.
     """
     with open_store(data, domain) as (services, found):
-        if not yes and sys.stdin.isatty():
+        if not yes and not sys.stdin.isatty():
+            message = f"there is no terminal to ask: add --yes to delete {found.domain}"
+            raise click.ClickException(f"{message} with all its data")
+        if not yes:
             click.confirm(f"Delete {found.domain} with all its data?", abort=True)
+        configure_logging(services.settings.log_format, services.settings.log_level)
         for deleted in delete_store_and_test_store(services, found):
             click.echo(f"Deleted {deleted.domain}.")
 

@@ -1,7 +1,6 @@
 """Store settings page: currency, language, days, contact; deletes the store."""
 
 import contextlib
-import logging
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -34,8 +33,6 @@ from productrecs.training.search.index_in_another_language import (
     CatalogTooLargeForTrialIndexError,
     temporary_index_in_language,
 )
-
-_log: Final = logging.getLogger(__name__)
 
 STORE_SETTINGS_PATH: Final = "/dashboard/settings"
 LABELS: Final = {
@@ -114,7 +111,6 @@ def delete_store_and_log_out(visit: Visit) -> Reply:
         return show_store_settings(visit, status=422, deletion_error=error)
     delete_store_and_test_store(visit.services, store)
     visit.refresh_accounts()
-    _log.warning("store deleted", extra={"store": store.store_id, "domain": store.domain})
     reply = visit.redirect(LOGIN_PATH, f"{store.domain} is deleted with all its data.")
     return replace(reply, cookies={**reply.cookies, SESSION: None})
 
