@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 _prepare = sqlite_connection.configure_connection
 
 
-def _careless(connection: ApswConnection, log_pages: int = 8_000) -> None:
-    _prepare(connection, log_pages)
+def _careless(connection: ApswConnection, *pages: int, **limits: int) -> None:
+    _prepare(connection, *pages, **limits)
     connection.apsw.execute("PRAGMA secure_delete = OFF").fetchall()
 
 
