@@ -30,6 +30,7 @@ from productrecs.http.pipeline.error_responses import (
     ROUTER_CODES,
     error_code_of,
     error_response,
+    invalid_input_body,
     retry_after_of,
 )
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
@@ -59,7 +60,6 @@ from productrecs.processes.process_slot_and_shared_memory import (
 from productrecs.schemas.validation_errors import (
     InvalidInputError,
     problems_from_details,
-    validation_error_body,
 )
 from productrecs.services import Services, remove_copies_of_deleted_stores
 from productrecs.serving.activity_counts import ActivityCounter
@@ -309,18 +309,18 @@ def _close_pools(context: ProcessContext) -> None:
     context.mail_pictures.close()
 
 
-async def _validation_error_response(_request: Request, error: Exception) -> Response:
+async def _validation_error_response(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    body = validation_error_body(problems_from_details(list(error.errors()), ()))
+    problems = problems_from_details(list(error.errors()), ())
+    body = invalid_input_body(request.scope, problems)
     return Response(body, 422, media_type="application/json")
 
 
 async def _expected_error_response(request: Request, error: Exception) -> Response:
     if isinstance(error, InvalidInputError):
-        return Response(
-            validation_error_body(error.problems), 422, media_type="application/json"
-        )
+        body = invalid_input_body(request.scope, error.problems)
+        return Response(body, 422, media_type="application/json")
     if not isinstance(error, ProductRecsError):
         raise error
     reply = error_response(request, error_code_of(error), str(error))

@@ -27,7 +27,7 @@ from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.limits.load_shedding import ListRequestQueue, LoadShedder
 from productrecs.http.pipeline.authentication import SecretKeyInUrlError, keys_of
 from productrecs.http.pipeline.cors import PREFLIGHT_HEADERS
-from productrecs.http.pipeline.error_responses import ROUTER_CODES
+from productrecs.http.pipeline.error_responses import ROUTER_CODES, invalid_input_body
 from productrecs.http.pipeline.live_view_recorder import EventRequestContext
 from productrecs.http.pipeline.process_metrics import ProcessMetrics
 from productrecs.http.pipeline.readiness_checks import Readiness
@@ -48,10 +48,7 @@ from productrecs.http.transport.error_body import (
     random_retry_after,
 )
 from productrecs.http.transport.request_body import ClientDisconnectedError
-from productrecs.schemas.validation_errors import (
-    InvalidInputError,
-    validation_error_body,
-)
+from productrecs.schemas.validation_errors import InvalidInputError
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.refused_keys.repository import RefusedKeyCall
@@ -108,7 +105,7 @@ class Dispatcher:
         try:
             await self._admit_and_answer(exchange, receive)
         except InvalidInputError as error:
-            await exchange.reply(422, validation_error_body(error.problems))
+            await exchange.reply(422, invalid_input_body(scope, error.problems))
         except ClientDisconnectedError:
             return
         except ProductRecsError as error:

@@ -20,7 +20,9 @@ from productrecs.http.dispatch.admission import Admission
 from productrecs.http.limits.bot_detection import SHOPPER_PARAMETERS
 from productrecs.http.pipeline.cors import ANY_ORIGIN_HEADERS
 from productrecs.http.pipeline.error_responses import (
+    LOGGED_ERROR,
     error_code_of,
+    record_error_code,
     retry_after_of,
 )
 from productrecs.http.pipeline.etag_responses import conditional_response
@@ -210,6 +212,7 @@ class HttpExchange:
             if self.admission.caller
             else None,
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
+            **self.scope.get(LOGGED_ERROR, {}),
         }
 
     def log_server_error_or_recovery(self) -> None:
@@ -318,6 +321,7 @@ class HttpExchange:
         self, code: ErrorCode, detail: str, retry_after_seconds: int | None = None
     ) -> None:
         """Answer with an error body."""
+        record_error_code(self.scope, code)
         extra_headers: list[Header] = []
         if code.is_transient:
             wait = self._server.random_retry_after()

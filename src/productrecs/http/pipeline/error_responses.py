@@ -1,9 +1,9 @@
 """Error responses: status and code of every error class, and a declared route's reply."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import Request, Response
 
@@ -75,6 +75,7 @@ from productrecs.records.placements.placement import UnknownPlacementError
 from productrecs.records.uploads.order_upload import UnknownUploadError
 from productrecs.records.uploads.upload_folder import FileTooLargeError, TooManyUploadsError
 from productrecs.schemas.items import TooManyItemsError
+from productrecs.schemas.validation_errors import ValidationProblem, validation_error_body
 from productrecs.storage.files.search_index_files import DamagedIndexError
 from productrecs.storage.sql.idempotency_keys import IdempotencyConflictError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
@@ -167,6 +168,26 @@ ERROR_FIELDS: Final = "productrecs.error_fields"
 """Where a request's scope has a function that returns further members of error bodies."""
 
 
+LOGGED_ERROR: Final = "productrecs.logged_error"
+"""Where a request's scope has the fields of its error for the access log."""
+_LONGEST_LOGGED: Final = 100  # characters of a field's path
+
+
+def record_error_code(scope: MutableMapping[str, Any], code: ErrorCode) -> None:
+    """Record an error's code for the access log."""
+    scope[LOGGED_ERROR] = {"code": code.code}
+
+
+def invalid_input_body(
+    scope: MutableMapping[str, Any], problems: Sequence[ValidationProblem]
+) -> bytes:
+    """Return the body of a 422; its first problem is recorded for the access log."""
+    if problems:
+        path = ".".join(str(step) for step in problems[0].loc)[:_LONGEST_LOGGED]
+        scope[LOGGED_ERROR] = {"code": problems[0].type, "field": path}
+    return validation_error_body(problems)
+
+
 def error_response(
     request: Request,
     code: ErrorCode,
@@ -175,6 +196,7 @@ def error_response(
 ) -> Response:
     """Return an error response in the caller's format; `extra_fields` are extra members."""
     exchange: RequestContext = request.scope["productrecs"]
+    record_error_code(request.scope, code)
     request_fields = FailedRequest(
         exchange.request_id,
         base_url_for_reply(request),
