@@ -25,6 +25,7 @@ from productrecs.features.webhooks.webhook import (
 )
 from productrecs.services import build_services
 from productrecs.settings import Settings
+from productrecs.storage.jobs.job_queue import JobAttemptOutcome, add_attempt_to_totals
 from tests.api.inside import Inside, of_our_own
 from tests.support.project import ROOT
 from tests.support.service import (
@@ -291,6 +292,24 @@ def test_some_stores_have_series_of_their_own_where_the_operator_asks(
             lambda: 0 < value(scrape(inside), "productrecs_learning_lag_seconds") < 60
         )
         assert value(series, "productrecs_stores_with_model") == 1
+
+
+def test_a_kind_of_jobs_that_never_succeeded_has_0_as_its_last_success(
+    data_folder: Path, database_url: str | None
+) -> None:
+    place = Service(data_folder, database_url).prepare()
+    settings = Settings(
+        data=data_folder, database_url=database_url, metrics_token=METRICS_TOKEN
+    )
+    seen = []
+    with Inside(of_our_own(build_services(settings))) as inside:
+        for outcome in (JobAttemptOutcome.RETRIED, JobAttemptOutcome.DONE):
+            with place.database() as database, database.transaction() as transaction:
+                add_attempt_to_totals(transaction, "back-up", outcome, 5, HOUR_MS)
+            name = "productrecs_job_last_success_timestamp_seconds"
+            seen.append(value(scrape(inside), name, kind="back-up"))
+
+    assert seen == [0, 3600]
 
 
 def test_webhooks_that_wait_are_counted_for_addresses_that_are_on(

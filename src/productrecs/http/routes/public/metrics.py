@@ -190,9 +190,9 @@ def _job_attempt_metrics(totals: list[JobKindTotals]) -> Iterator[Metric]:
         durations.add_metric((total.kind,), count, total.milliseconds / SECOND_MS)
     yield durations
     completion_times = [
-        ((total.kind,), total.done_at / SECOND_MS) for total in totals if total.done_at
+        ((total.kind,), (total.done_at or 0) / SECOND_MS) for total in totals
     ]
-    description = "When a job of the kind last succeeded."
+    description = "When a job of the kind last succeeded; 0 if every attempt failed."
     yield _gauge(
         "job_last_success_timestamp_seconds", description, completion_times, "kind"
     )
