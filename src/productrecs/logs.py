@@ -130,6 +130,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "object store unavailable": "It does not answer; readers serve what they have.",
         "object store available again": "It answers again; what waited is tried again.",
         "object rejected": "An object does not match its checksum; it is fetched again.",
+        "backup place unusable": "PRODUCTRECS_BACKUP takes no files; `error` says why.",
         "backup stored": "The backup of the night is in PRODUCTRECS_BACKUP.",
         "objects purged": "Objects that no machine needs were deleted.",
         "snapshot rejected": "It is lost or damaged; it is trained or built again.",

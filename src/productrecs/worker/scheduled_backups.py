@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from productrecs.core.clock import DAY_MS, SECOND_MS
-from productrecs.core.errors import ProductRecsError
+from productrecs.core.errors import ProductRecsError, operator_text
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.core.private_folders import temp_folder
 from productrecs.core.program_version import PROGRAM_VERSION
@@ -42,6 +42,7 @@ from productrecs.worker.job_schedule import (
 from productrecs.worker.job_worker import JobProgress, JobWorker
 
 BACKUP_FOLDER: Final = "backups"
+_WRITE_CHECK: Final = "write-check"
 _STAMP: Final = "productrecs-%Y-%m-%dT%H%M%SZ.tar.gz"
 BACKUP_JOB: Final = "back-up"
 _log = logging.getLogger(__name__)
@@ -147,6 +148,15 @@ def make_scheduled_backup_and_delete_old(
     surplus_names = backup_names(place)[: -services.settings.backups_kept]
     place.delete([f"{BACKUP_FOLDER}/{name_to_delete}" for name_to_delete in surplus_names])
     return StoredBackup(name, size, manifest)
+
+
+def check_backup_place(place: ObjectStore) -> None:
+    """Log an error if the place of scheduled backups takes no files."""
+    try:
+        place.put(_WRITE_CHECK, b"")
+        place.delete([_WRITE_CHECK])
+    except (ProductRecsError, OSError) as error:
+        _log.error("backup place unusable", extra={"error": operator_text(error)})
 
 
 def fetch_backup(place: ObjectStore, name: str | None, folder: Path) -> Path:

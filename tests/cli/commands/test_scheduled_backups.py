@@ -1,5 +1,6 @@
 """Scheduled backups: made each night, rotated, rehearsed, and free of erased shoppers."""
 
+import logging
 import shutil
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from productrecs.core.clock import HOUR_MS, fixed_clock
 from productrecs.features.privacy.shopper_erasure import LEDGER_FILE
 from productrecs.services import build_services
 from productrecs.settings import from_environment
+from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.jobs.job_queue import job_totals_by_kind
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.worker.scheduled_backups import (
@@ -20,6 +22,7 @@ from productrecs.worker.scheduled_backups import (
     backup_names,
     backup_schedule,
     build_backup_worker,
+    check_backup_place,
     newest_backup_ms,
 )
 from tests.cli.conftest import BOTH, CommandLine
@@ -33,6 +36,21 @@ ORDERS = "order_id,item_id,quantity,price,user_id,timestamp\n1,tent,1,99,ada,202
 def place(tmp_path: Path) -> Path:
     """Return the folder of the backups, which does not exist yet."""
     return tmp_path / "place"
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_place_that_takes_no_files_is_an_error_in_the_log_at_start(
+    place: Path, caplog: pytest.LogCaptureFixture, *, is_folder: bool
+) -> None:
+    if not is_folder:
+        place.write_text("a file")
+
+    check_backup_place(ObjectStore(f"file://{place}"))
+
+    errors = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert [one.msg for one in errors] == ["backup place unusable"] * (not is_folder)
+    assert all(str(place) in vars(one)["error"] for one in errors)
+    assert not is_folder or list(place.iterdir()) == []
 
 
 def test_without_a_place_the_command_says_how_to_name_one(shell: CommandLine) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -104,13 +105,18 @@ def _prepare_background_loop(
         from productrecs.worker.child_process_jobs import build_command_job_worker  # noqa: PLC0415
         from productrecs.worker.file_import_jobs import build_order_upload_worker  # noqa: PLC0415
         from productrecs.worker.parallel_loops import ParallelLoops  # noqa: PLC0415
-        from productrecs.worker.scheduled_backups import build_backup_worker  # noqa: PLC0415
+        from productrecs.worker.scheduled_backups import (  # noqa: PLC0415
+            build_backup_worker,
+            check_backup_place,
+        )
 
         # The forecaster only waits for child processes, so it shares this process.
         loops = ParallelLoops(
             _build_file_workers(services), build_command_job_worker(services)
         )
         if services.backups is not None:
+            place = services.backups
+            threading.Thread(target=check_backup_place, args=(place,), daemon=True).start()
             loops = ParallelLoops(build_backup_worker(services), loops)
         return ParallelLoops(build_order_upload_worker(services), loops)
     from productrecs.storage.sql.integrity_check import IntegrityChecker  # noqa: PLC0415
