@@ -52,6 +52,7 @@ from productrecs.cli.processes.listening_socket import (
     open_listening_socket,
 )
 from productrecs.cli.processes.serve import supervise
+from productrecs.cli.processes.service_lock import lock_data_folder
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import random_text, visitor_hash
@@ -159,7 +160,11 @@ def demo(
     settings = settings_from_options(host, port, data, workers)
     refuse_second_installation(settings)
     _check_port_is_free(settings)
-    with open_and_migrate_services(settings) as services:
+    address = f"http://{settings.host}:{settings.port}"
+    with (
+        open_and_migrate_services(settings) as services,
+        lock_data_folder(settings, address),
+    ):
         shop = prepare_store_and_reset_access(services)
         are_pictures_indexed = not list_unindexed_pictures(services, shop.store)
 

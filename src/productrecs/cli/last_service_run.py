@@ -53,6 +53,13 @@ def write_service_run(data: Path, address: str, processes: Sequence[ProcessState
         draft.replace(data / _RECORD)
 
 
+def record_end_of_service(data: Path, address: str) -> None:
+    """Record that no process of this service runs any more; leave another's record."""
+    last = read_last_service_run(data)
+    if last is None or (last.ran_on_this_machine and last.supervisor == os.getpid()):
+        write_service_run(data, address, ())
+
+
 def read_last_service_run(data: Path) -> LastServiceRun | None:
     """Return the service that last ran on a data folder, if there was one."""
     try:

@@ -18,6 +18,8 @@ from productrecs.cli.processes.listening_socket import (
     open_listening_socket,
 )
 from productrecs.cli.processes.serve import slot_option, supervise
+from productrecs.cli.processes.service_lock import lock_data_folder
+from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
 from productrecs.logs import configure_logging
 from productrecs.processes.child_process import share_malloc_arenas
 from productrecs.processes.process_messages import ParentConnection
@@ -68,9 +70,10 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
     else:
-        _run_api_process(
-            settings, open_listening_socket(settings.host, settings.port), None
-        )
+        listener = open_listening_socket(settings.host, settings.port)
+        switch_to_folder_owner(settings)
+        with lock_data_folder(settings, listener_url(listener)):
+            _run_api_process(settings, listener, None)
 
 
 def _run_api_process(

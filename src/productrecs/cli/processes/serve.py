@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from productrecs.cli.last_service_run import write_service_run
+from productrecs.cli.last_service_run import record_end_of_service, write_service_run
 from productrecs.cli.main import run_command
 from productrecs.cli.processes.listening_options import (
     listening_options,
@@ -23,6 +23,7 @@ from productrecs.cli.processes.listening_socket import (
     listener_url,
     open_listening_socket,
 )
+from productrecs.cli.processes.service_lock import lock_data_folder
 from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
 from productrecs.core.errors import StorageError
 from productrecs.core.private_folders import temp_folder
@@ -93,7 +94,8 @@ def supervise(
 
     Raises:
         ListenError: when the address cannot be listened on.
-        UnusableInstallationError: when the data folder belongs to another user.
+        UnusableInstallationError: when the data folder belongs to another user, or another
+            service runs on it.
     """
     configure_logging(settings.log_format, settings.log_level)
     listener = open_listening_socket(settings.host, settings.port)
@@ -104,6 +106,7 @@ def supervise(
     folder = ("--data", str(settings.data))
     middleware_options = () if middleware is None else ("--middleware", middleware)
     with (
+        lock_data_folder(settings, address),
         create_writer_socket() as (write_socket, writer_listener),
         create_metrics_folder() as metrics,
     ):
@@ -148,7 +151,7 @@ def supervise(
             on_change=partial(write_service_run, settings.data, address),
         )
         status = supervisor.run()
-        write_service_run(settings.data, address, ())
+        record_end_of_service(settings.data, address)
         return status
 
 
