@@ -128,7 +128,7 @@ SETTING_DESCRIPTIONS: Final = (
     SettingDescription(
         "PRODUCTRECS_BACKUP_KEEP",
         "14",
-        "how many backups stay there; older ones are deleted",
+        "how many backups stay there, at least 1; older ones are deleted",
     ),
     SettingDescription(
         "DATABASE_URL",
@@ -342,8 +342,8 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         database_url=_read_secret(environment, "DATABASE_URL"),
         now_ms=_parse_frozen_time(environment.get("PRODUCTRECS_NOW")),
         host=environment.get("PRODUCTRECS_HOST") or defaults.host,
-        port=_read_int(environment, "PRODUCTRECS_PORT", defaults.port),
-        workers=_read_int(environment, "PRODUCTRECS_WORKERS", defaults.workers),
+        port=_read_int(environment, "PRODUCTRECS_PORT", defaults.port, 0, 65_535),
+        workers=_read_int(environment, "PRODUCTRECS_WORKERS", defaults.workers, 1, 64),
         log_format=_read_choice(
             environment, "PRODUCTRECS_LOG_FORMAT", ("auto", "json", "text")
         ),
@@ -395,8 +395,8 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
         retention_days=_read_retention_days(environment),
         backup=environment.get("PRODUCTRECS_BACKUP") or None,
-        backups_kept=max(
-            1, _read_int(environment, "PRODUCTRECS_BACKUP_KEEP", defaults.backups_kept)
+        backups_kept=_read_int(
+            environment, "PRODUCTRECS_BACKUP_KEEP", defaults.backups_kept, 1
         ),
     )
 
@@ -537,11 +537,19 @@ def _read_hosts(environment: Mapping[str, str], name: str) -> frozenset[str]:
     return names
 
 
-def _read_int(environment: Mapping[str, str], name: str, default: int) -> int:
+def _read_int(
+    environment: Mapping[str, str],
+    name: str,
+    default: int,
+    least: int = 0,
+    most: int | None = None,
+) -> int:
     text = environment.get(name)
     if not text:
         return default
-    if not text.isdecimal():
-        message = f"{name} is {text!r}; it must be a whole number"
+    number = int(text) if text.isascii() and text.isdecimal() else -1
+    if number < least or (most is not None and number > most):
+        limits = f"from {least}" if most is None else f"from {least} to {most}"
+        message = f"{name} is {text!r}; it must be a whole number {limits}"
         raise SettingsError(message)
-    return int(text)
+    return number

@@ -22,6 +22,27 @@ def test_every_setting_is_listed_with_default_and_meaning(
     assert all(setting.name in text and setting.meaning in text for setting in SETTINGS)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "limits"),
+    [
+        ("PRODUCTRECS_PORT", "abc", "from 0 to 65535"),
+        ("PRODUCTRECS_PORT", "65536", "from 0 to 65535"),
+        ("PRODUCTRECS_PORT", "²", "from 0 to 65535"),
+        ("PRODUCTRECS_WORKERS", "0", "from 1 to 64"),
+        ("PRODUCTRECS_BACKUP_KEEP", "-3", "from 1"),
+        ("PRODUCTRECS_BACKUP_KEEP", "0", "from 1"),
+        ("PRODUCTRECS_CONNECTIONS", "many", "from 0"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "api", "worker"])
+def test_an_impossible_number_is_refused_with_its_variable_and_limits(
+    shell: CommandLine, command: str, name: str, value: str, limits: str
+) -> None:
+    refusal = shell.refused(command, **{name: value})
+
+    assert refusal == f"Error: {name} is {value!r}; it must be a whole number {limits}"
+
+
 @BOTH
 def test_settings_are_changed_together(shell: CommandLine, shop: str) -> None:
     printed = shell("settings", shop, "rec_num=12", "hide_out_of_stock=off")

@@ -10,18 +10,19 @@ import click
 from productrecs.cli.options import data_option, joined_options
 from productrecs.settings import Settings, from_environment
 
+# Their environment variables are read with the other settings, whose errors name them.
 listening_options = joined_options(
-    click.option("--host", envvar="PRODUCTRECS_HOST", help="The address to listen on."),
+    click.option("--host", help="The address to listen on.", allow_from_autoenv=False),
     click.option(
         "--port",
-        envvar="PRODUCTRECS_PORT",
+        allow_from_autoenv=False,
         type=click.IntRange(0, 65_535),
         help="The port to listen on; 0 takes a free one.",
     ),
     data_option,
     click.option(
         "--workers",
-        envvar="PRODUCTRECS_WORKERS",
+        allow_from_autoenv=False,
         type=click.IntRange(1, 64),
         help="How many API processes to run.",
     ),
