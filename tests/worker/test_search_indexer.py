@@ -1,8 +1,11 @@
 """Search indexer: with a text model, unknown words find products of similar meaning."""
 
 import asyncio
+import errno
+import logging
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -15,8 +18,10 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import Services, build_services
 from productrecs.serving.open_stores import OpenStores
 from productrecs.settings import from_environment
+from productrecs.storage.files.search_index_files import try_lock_for_writing
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.worker import search_indexer
 from productrecs.worker.search_indexer import SearchIndexerLoop
 from tests.support.service import Service, eventually
 from tests.support.stores import new_store
@@ -79,3 +84,40 @@ def test_a_model_that_is_not_the_one_described_is_refused_at_start(
         SearchIndexerLoop(services)
     with pytest.raises(ModelFileError):
         OpenStores(services, AccountDirectory(services.database))
+
+
+class RecordedPauses(threading.Event):
+    """The event that stops a loop; it is set after some pauses, and does not wait."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.pauses = list[float | None]()
+        self._count = count
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Note the pause."""
+        self.pauses.append(timeout)
+        if len(self.pauses) == self._count:
+            self.set()
+        return self.is_set()
+
+
+def test_a_read_only_disk_is_tried_less_and_less_often_and_logged_once(
+    services: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stopping = RecordedPauses(9)
+
+    def read_only_at_first(folder: Path) -> AbstractContextManager[bool]:
+        if len(stopping.pauses) < 8:
+            raise OSError(errno.EROFS, "Read-only file system")
+        stopping.set()
+        return try_lock_for_writing(folder)
+
+    monkeypatch.setattr(search_indexer, "try_lock_for_writing", read_only_at_first)
+    caplog.set_level(logging.INFO)
+
+    SearchIndexerLoop(services, stopping).run()
+
+    assert stopping.pauses[:8] == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    lines = [one for one in caplog.messages if one.startswith("search index")]
+    assert lines == ["search index write failed", "search index written again"]

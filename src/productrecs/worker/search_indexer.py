@@ -26,7 +26,7 @@ from productrecs.storage.files.search_index_files import try_lock_for_writing
 from productrecs.storage.jobs.leases import Lease
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_uploader import IndexUploader
-from productrecs.training.search.indexer import Indexer
+from productrecs.training.search.indexer import Indexer, next_retry_seconds
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
 from productrecs.training.search.semantic_space_builder import SemanticSpaceBuilder
 from productrecs.training.search.semantic_space_files import (
@@ -57,41 +57,48 @@ def _pause(seconds: float) -> float:
 class SearchIndexerLoop:
     """Follows every store's catalog until `stop`."""
 
-    def __init__(self, services: Services) -> None:
-        """Write the indexes of the stores of `services`.
+    def __init__(self, services: Services, stopping: threading.Event | None = None) -> None:
+        """Write the indexes of the stores of `services`, until `stopping` is set.
 
         Raises:
             ModelFileError: when the operator's text model cannot be used.
         """
         self._services = services
         self._outage = OutageLogLimiter()
+        self._write_outage = OutageLogLimiter()
+        self._retry_seconds = 0.0
         self._models_stamp = services.installed_models.used_models_stamp()
         self._encoders = self._load_encoders()
-        self._stopping = threading.Event()
+        self._stopping = stopping or threading.Event()
 
     def run(self) -> None:
         """Run until `stop` is called; only one process per data folder indexes."""
         while not self._stopping.is_set():
+            pause = _TROUBLE_SECONDS
             try:
                 if self._services.snapshots.shared is None:
                     self._index_if_sole_writer(None)
                 else:
                     self._run_with_lease(self._services.snapshots.shared)
             except OSError as error:
-                _log.warning(
-                    "search index write failed", extra={"error": operator_text(error)}
-                )
+                if self._write_outage.should_log_failure():
+                    fields = {"error": operator_text(error)}
+                    _log.error("search index write failed", extra=fields)
+                pause = self._retry_seconds = next_retry_seconds(self._retry_seconds)
             except ObjectStoreUnavailableError:  # logged once
                 pass
             except StorageError as error:
                 self._log_outage(error)
-            self._stopping.wait(_TROUBLE_SECONDS)
+            self._stopping.wait(pause)
 
     def _index_if_sole_writer(self, uploader: IndexUploader | None) -> None:
         """Index unless another process of this machine writes the folder."""
         with try_lock_for_writing(self._services.indexes) as has_lock:
             if has_lock and uploader is not None:
                 uploader.fetch_serving_indexes()
+            self._retry_seconds = 0.0
+            if self._write_outage.should_log_recovery():
+                _log.info("search index written again")
             if has_lock:
                 self._index_stores(uploader)
 

@@ -2,16 +2,14 @@
 
 import gc
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import FORMAT
-from productrecs.engines.text.search_index import IndexQuery, SearchIndex
+from productrecs.engines.text.search_index import IndexQuery
 from productrecs.records.catalog.catalog_push import (
     mark_all_items_changed,
     remove_item,
@@ -20,89 +18,20 @@ from productrecs.records.catalog.catalog_push import (
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
-    IndexFolder,
     IndexManifest,
     try_lock_for_writing,
 )
-from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
-from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     delete_store,
 )
+from productrecs.training.search import index_generation
 from productrecs.training.search import indexer as following
-from productrecs.training.search.indexer import Indexer, IndexGeneration
+from productrecs.training.search.index_generation import IndexGeneration
 from productrecs.training.search.served_index import ServedIndex, index_folder
-from tests.support.clock import FakeClock
+from tests.support.indexer_bench import VISIBLE, IndexerBench, damage
 from tests.support.stores import new_store
-
-VISIBLE = np.ones(3_000, dtype=np.bool_)
-
-
-@dataclass
-class IndexerBench:
-    """One store, the process that writes its index, and one that reads it."""
-
-    database: Database
-    root: Path
-    reader: RawReader
-    store: Store
-    indexer: Indexer
-    served: ServedIndex
-
-    @property
-    def folder(self) -> IndexFolder:
-        """Where the index files of the store are."""
-        return index_folder(self.root, self.store.store_id)
-
-    def push(self, **titles: str) -> None:
-        """Push items: ids with their titles."""
-        patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
-        with self.database.transaction() as transaction:
-            upsert_items(
-                StoreLogTransaction(self.database, transaction, self.store.store_id),
-                patches,
-                1,
-            )
-
-    def settle(self) -> None:
-        """Let the writer do all there is to do, and the reader read on."""
-        for _ in range(100):
-            if not self.indexer.run_next_batches(self.reader):
-                break
-        self.served.refresh()
-
-    def search(self, query: str) -> list[int]:
-        """Return what the reading process finds."""
-        return self.served.find(IndexQuery(self.served.analyse(query), 50, VISIBLE)).items
-
-    @property
-    def indexed(self) -> int:
-        """How many products the index holds that is published."""
-        seal = self.folder.serving_manifest()
-        assert seal is not None
-        return len(SearchIndex(self.folder.path(seal.generation), seal.language))
-
-    def writer_starts_anew(self) -> None:
-        """Let another process write, as after a restart."""
-        self.indexer.close()
-        accounts = AccountDirectory(self.database)
-        self.indexer = Indexer(self.root, accounts, FakeClock(0.0, step=1.0))
-
-
-@pytest.fixture
-def bench(database: Database, tmp_path: Path) -> Iterator[IndexerBench]:
-    store = new_store(database, "a.example")
-    root = tmp_path / "search"
-    reader = database.raw_reader()
-    indexer = Indexer(root, AccountDirectory(database), FakeClock(0.0, step=1.0))
-    served = ServedIndex(index_folder(root, store.store_id))
-    yield IndexerBench(database, root, reader, store, indexer, served)
-    indexer.close()
-    reader.close()
 
 
 def test_what_is_pushed_changed_and_deleted_is_followed(bench: IndexerBench) -> None:
@@ -201,7 +130,7 @@ def test_a_first_build_that_is_interrupted_doubles_and_loses_nothing(
 def test_all_words_are_known_once_a_first_build_is_done(
     bench: IndexerBench, monkeypatch: pytest.MonkeyPatch, *, rests: bool
 ) -> None:
-    monkeypatch.setattr(following, "_GROWTH", 1)  # each batch is committed
+    monkeypatch.setattr(index_generation, "_GROWTH", 1)  # each batch is committed
     bench.push(**{f"i{n}": f"{_spelled(n)}lantern" for n in range(2_100)})
     seal = IndexManifest(
         bench.folder.create_generation_folder(), FORMAT, "en", "en", applied_seq=0
@@ -249,19 +178,6 @@ def test_another_language_is_built_beside_while_the_last_index_serves(
     assert bench.search("haus ") == [0]
     assert bench.search("kite") == [1]
     assert not bench.folder.path(first.generation).exists()
-
-
-def damage(bench: IndexerBench) -> str:
-    """Change one byte in the middle of the largest file; return its generation."""
-    seal = bench.folder.serving_manifest()
-    assert seal is not None
-    files = list(bench.folder.path(seal.generation).glob("products/*.term"))
-    file = max(files, key=lambda one: one.stat().st_size)
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    file.unlink()  # who reads the old file goes on reading it
-    file.write_bytes(bytes(content))
-    return seal.generation
 
 
 def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(

@@ -16,7 +16,7 @@ from productrecs.records.catalog.searchable_text_changes.repository import (
 )
 from productrecs.storage.files.search_index_files import IndexFolder, IndexManifest
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.training.search.indexer import IndexGeneration
+from productrecs.training.search.index_generation import IndexGeneration
 from productrecs.training.search.served_index import ServedIndex
 
 MAX_PRODUCTS: Final = 100_000

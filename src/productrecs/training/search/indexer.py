@@ -7,22 +7,21 @@ thousand new products do not delay another store's price change.
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from productrecs.core.errors import operator_text
 from productrecs.core.ids import StoreId
-from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, ProductText
+from productrecs.core.outage_log_limiter import OutageLogLimiter
+from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
 from productrecs.engines.text.language_detection_and_stemming import detect_language
-from productrecs.engines.text.search_index import IndexWriter
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.searchable_text_changes.repository import (
-    CatalogChangePosition,
     CatalogVersion,
     read_catalog_versions,
-    read_text_changes,
     sample_texts,
 )
 from productrecs.storage.files.search_index_files import (
@@ -34,141 +33,11 @@ from productrecs.storage.files.search_index_files import (
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
+from productrecs.training.search.index_generation import IndexGeneration
 from productrecs.training.search.served_index import index_folder
-
-BATCH: Final = 1_000
-"""Products of one batch, which takes 0.1 to 0.3 s; other stores' batches come between."""
-
-_IDLE_SECONDS: Final = 5.0
-_HEAP: Final = 60_000_000
-_GROWTH: Final = 30
-"""Growth factor between publications of a new index: fewer segments search faster."""
-
-_AFTER_ALL: Final = 2**62
-
-IsCaughtUp: TypeAlias = bool
-"""Whether an index holds every change up to the head it was asked to reach."""
 
 HasMoreWork: TypeAlias = bool
 """Whether a further step has work now, so that the worker need not wait."""
-
-
-class IndexGeneration:
-    """One generation of one store's index, and its writer while there is work."""
-
-    def __init__(
-        self, store_id: StoreId, folder: IndexFolder, manifest: IndexManifest
-    ) -> None:
-        """Continue at the position of `manifest`.
-
-        An unpublished generation starts at zero.
-        """
-        self.store_id = store_id
-        self.manifest = manifest
-        self._folder = folder
-        self._place = CatalogChangePosition(
-            manifest.applied_seq, _AFTER_ALL if manifest.applied_seq else -1
-        )
-        self._writer: IndexWriter | None = None
-        self._used = 0.0
-        self._indexed_bits = (
-            bytearray() if manifest.applied_seq == manifest.commit == 0 else None
-        )
-        self._pending = self._waiting = 0  # products of a new index, committed or not
-
-    @property
-    def has_writer(self) -> bool:
-        """Whether its writer is open, which costs memory and a dozen threads."""
-        return self._writer is not None
-
-    @property
-    def is_published(self) -> bool:
-        """Whether it was ever published to readers."""
-        return self.manifest.files is not None
-
-    def index_next_batch(
-        self, reader: RawReader, head_seq: int, *, publish: bool
-    ) -> IsCaughtUp:
-        """Index one batch of changes; return whether all up to `head_seq` are indexed.
-
-        Raises:
-            BrokenIndexError: when the index can no longer be written.
-            OSError: when the disk is full or fails.
-        """
-        changes = read_text_changes(reader, self.store_id, self._place, BATCH)
-        writer = self._open_writer()
-        maybe_indexed, new = self._split_maybe_indexed_and_new(changes.changed)
-        writer.put(maybe_indexed)
-        writer.put(new, are_new=True)
-        writer.remove(changes.removed)
-        self._waiting += len(new)
-        self._place = changes.up_to
-        if changes.is_all:
-            applied = max(head_seq, changes.up_to.seq)
-            self._place = CatalogChangePosition(applied, _AFTER_ALL)
-            self.manifest = replace(self.manifest, applied_seq=applied)
-            self._indexed_bits = None
-        if changes.is_all or (publish and self._waiting >= _GROWTH * self._pending):
-            # The vocabulary is written with the first and the last products: fewer segments
-            # halve the lookup time.
-            self._commit(writer, with_words=changes.is_all or not self._pending)
-            if publish:
-                self.publish()
-        if changes.is_all:
-            self._pending = 0
-        return changes.is_all
-
-    def publish(self) -> None:
-        """Publish the committed documents to readers."""
-        self.manifest = self._folder.publish_with_checksums(
-            replace(self.manifest, commit=self.manifest.commit + 1)
-        )
-
-    def commit_and_publish_if_due(self, *, now: bool = False) -> None:
-        """Commit, close the writer and publish: after a while without work, or `now`."""
-        if self._writer is None:
-            return
-        if now or time.monotonic() - self._used > _IDLE_SECONDS:
-            writer, self._writer = self._writer, None
-            if self._pending or self._waiting:
-                self._commit(writer, with_words=True)
-            writer.close()
-            self.publish()
-
-    def drop_writer(self) -> None:
-        """Drop the writer with what it has not committed."""
-        self._writer = None
-
-    def _commit(self, writer: IndexWriter, *, with_words: bool) -> None:
-        writer.commit(with_words=with_words)
-        self._pending, self._waiting = self._pending + self._waiting, 0
-
-    def _split_maybe_indexed_and_new(
-        self, changed: Sequence[ProductText]
-    ) -> tuple[list[ProductText], list[ProductText]]:
-        """Return the products that may be in the index, and those that are certainly new.
-
-        Products that change during the first build appear twice.
-        """
-        indexed_bits = self._indexed_bits
-        if indexed_bits is None:
-            return list(changed), []
-        maybe_indexed: list[ProductText] = []
-        new: list[ProductText] = []
-        for product in changed:
-            if product.number >= len(indexed_bits):
-                indexed_bits.extend(bytes(product.number + 1 - len(indexed_bits)))
-            (maybe_indexed if indexed_bits[product.number] else new).append(product)
-            indexed_bits[product.number] = 1
-        return maybe_indexed, new
-
-    def _open_writer(self) -> IndexWriter:
-        if self._writer is None:
-            path = self._folder.path(self.manifest.generation)
-            self._writer = IndexWriter(path, self.manifest.language, _HEAP)
-        self._used = time.monotonic()
-        return self._writer
-
 
 _log = logging.getLogger(__name__)
 
@@ -178,7 +47,8 @@ _CHECK_SECONDS: Final = 600.0
 _DAMAGE_CHECK_SECONDS: Final = 0.5
 _FILE_CHECK_SECONDS: Final = 2.0  # about 40 stat calls
 _STORES_AT_FULL_RATE: Final = 100
-_RETRY_SECONDS: Final = 5.0
+_MIN_RETRY_SECONDS: Final = 1.0
+_MAX_RETRY_SECONDS: Final = 60.0
 _MAX_WRITERS: Final = 4
 _FEW_CHANGES: Final = 10
 _REDETECTION_GROWTH: Final = 10  # growth factor after which the language is detected again
@@ -196,6 +66,12 @@ class _StoreIndexState:
     stamp: tuple[int, int, int] | None = None  # last read pointer to the serving index
     changed_at: float = 0.0
     not_before: float = 0.0  # retry time after a failure
+    retry_seconds: float = 0.0  # pause after the next failure; 0 without one
+
+
+def next_retry_seconds(seconds: float) -> float:
+    """Return the pause after a further failure of a write: 1, 2, 4 and up to 60 seconds."""
+    return min(_MAX_RETRY_SECONDS, max(_MIN_RETRY_SECONDS, 2 * seconds))
 
 
 class Indexer:
@@ -211,6 +87,7 @@ class Indexer:
         self._root = root
         self._accounts = accounts
         self._seconds = seconds
+        self._outage = OutageLogLimiter(seconds)
         self._indexings: dict[StoreId, _StoreIndexState] = {}
         self._is_writing = False  # whether a writer is open, which takes much memory
         self._opened = 0  # writers, since the last commit of those that are due
@@ -253,9 +130,10 @@ class Indexer:
 
     def close(self) -> None:
         """Close every writer."""
-        for indexing in self._indexings.values():
+        for store_id, indexing in self._indexings.items():
             if indexing.live is not None:
-                indexing.live.commit_and_publish_if_due(now=True)
+                publish = partial(indexing.live.commit_and_publish_if_due, now=True)
+                self._run_or_retry_later(store_id, indexing, publish)
 
     def _run_store_step(
         self,
@@ -263,7 +141,7 @@ class Indexer:
         reader: RawReader,
         head: CatalogVersion,
     ) -> HasMoreWork:
-        """Run a store's step; a failure is retried later and stops no other store."""
+        """Run a store's step, unless one failed shortly before."""
         store = self._accounts.by_id(head.store_id)
         indexing = self._indexings.get(head.store_id)
         if indexing is None:
@@ -271,18 +149,40 @@ class Indexer:
             self._indexings[head.store_id] = indexing
         if store is None or self._seconds() < indexing.not_before:
             return False
+        step = partial(action, reader, head, store, indexing)
+        return self._run_or_retry_later(head.store_id, indexing, step)
+
+    def _run_or_retry_later(
+        self,
+        store_id: StoreId,
+        indexing: _StoreIndexState,
+        action: Callable[[], HasMoreWork | None],
+    ) -> HasMoreWork:
+        """Write for a store; a failure is retried later and stops no other store.
+
+        The first failure is followed at once by another attempt, which repairs damage.
+        Further attempts, as on a full disk, wait longer each time.
+        """
         try:
-            return action(reader, head, store, indexing)
-        except (BrokenIndexError, DamagedIndexError) as error:
-            _log.warning(
-                "search index rebuilt",
-                extra=_log_fields(head) | {"error": operator_text(error)},
-            )
-            self._discard_broken_index(indexing)
-        except OSError:
-            _log.exception("search index write failed", extra=_log_fields(head))
-            indexing.not_before = self._seconds() + _RETRY_SECONDS
+            return bool(action())
+        except (BrokenIndexError, DamagedIndexError, OSError) as error:
+            is_damaged = not isinstance(error, OSError)
+            fields = {"store": store_id, "error": operator_text(error)}
+            if is_damaged and not indexing.retry_seconds:
+                _log.warning("search index rebuilt", extra=fields)
+            elif self._outage.should_log_failure():
+                _log.error("search index write failed", extra=fields)
+            self._drop_failed_index(indexing, is_damaged=is_damaged)
+            indexing.not_before = self._seconds() + indexing.retry_seconds
+            indexing.retry_seconds = next_retry_seconds(indexing.retry_seconds)
         return True
+
+    def _end_failure(self, indexing: _StoreIndexState) -> None:
+        """Record that a store's index is complete again."""
+        indexing.retry_seconds = 0.0
+        is_failing = any(one.retry_seconds for one in self._indexings.values())
+        if not is_failing and self._outage.should_log_recovery():
+            _log.info("search index written again")
 
     def _index_next_batch_or_begin_draft(
         self,
@@ -301,6 +201,9 @@ class Indexer:
             self._begin_new_index(reader, head, store, indexing)
         live = indexing.live
         if live is None or live.manifest.applied_seq >= head.seq:
+            is_complete = live is not None and live.is_published and not indexing.draft
+            if indexing.retry_seconds and is_complete:
+                self._end_failure(indexing)
             return False
         return not live.index_next_batch(reader, head.seq, publish=True)
 
@@ -404,9 +307,9 @@ class Indexer:
             applied_seq=0,
             looked_at_size=head.size,
         )
-        _log.info(
-            "search index started", extra=_log_fields(head) | index_log_fields(manifest)
-        )
+        if indexing.retry_seconds <= _MIN_RETRY_SECONDS:  # else it was started before
+            fields = _log_fields(head) | index_log_fields(manifest)
+            _log.info("search index started", extra=fields)
         generation = IndexGeneration(head.store_id, indexing.folder, manifest)
         if indexing.folder.serving_manifest() is None:
             indexing.live = generation  # a partial index is better than none
@@ -449,25 +352,36 @@ class Indexer:
             "search index built", extra=_log_fields(head) | index_log_fields(draft.manifest)
         )
 
-    def _discard_broken_index(self, indexing: _StoreIndexState) -> None:
-        """Drop the broken index; the next turn starts a new one."""
-        manifest = indexing.folder.serving_manifest()
-        if manifest is not None and indexing.draft is None:
-            indexing.folder.mark_damaged(manifest.generation)
+    @staticmethod
+    def _drop_failed_index(indexing: _StoreIndexState, *, is_damaged: bool) -> None:
+        """Drop a store's writers, and the files of an index that was never published.
+
+        The next turn continues the serving index, or starts a new one if it is damaged.
+        """
+        serving = indexing.folder.serving_manifest()
+        if is_damaged and serving is not None and indexing.draft is None:
+            indexing.folder.mark_damaged(serving.generation)
         for generation in (indexing.live, indexing.draft):
             if generation is not None:
                 generation.drop_writer()
         indexing.live = indexing.draft = None
+        if not is_damaged:
+            indexing.files_checked_at = -math.inf  # open the serving index in the next turn
+        indexing.folder.remove_other_generations(
+            "" if serving is None else serving.generation
+        )
 
     def _commit_idle_and_excess_writers(self) -> None:
         self._opened = 0
         uncommitted = [
-            indexing.live
-            for indexing in self._indexings.values()
+            (store_id, indexing, indexing.live)
+            for store_id, indexing in self._indexings.items()
             if indexing.live and indexing.live.has_writer
         ]
-        for index, generation in enumerate(uncommitted):
-            generation.commit_and_publish_if_due(now=index >= _MAX_WRITERS)
+        for index, (store_id, indexing, generation) in enumerate(uncommitted):
+            is_excess = index >= _MAX_WRITERS
+            publish = partial(generation.commit_and_publish_if_due, now=is_excess)
+            self._run_or_retry_later(store_id, indexing, publish)
 
     def _remove_indexes_of_deleted_stores(self, existing: set[StoreId]) -> None:
         for store_id in self._indexings.keys() - existing:
