@@ -32,6 +32,8 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "request rejected": "A request was answered with a 5xx on purpose: the first of "
         "a route and one a minute (level `debug`: the others, and health checks).",
         "requests accepted again": "A route that answered with 5xx has not for 5 seconds.",
+        "request refused": "A request was answered with 401, 402, 403, 413, 415 or 422: "
+        "the first of a store, route and code, and one a minute.",
         "request failed": "A request was answered with a 500.",
         "requests cancelled": "Requests were running when the drain time was over.",
         "connection failed": "A connection was closed because of an exception.",

@@ -1,4 +1,4 @@
-"""Access log: a line names the error of its reply."""
+"""Access log and refusals: a line names the error of its reply."""
 
 import logging
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from productrecs.application import create_application
+from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside
@@ -58,3 +59,27 @@ def test_a_line_has_the_errors_code_and_the_field_of_a_422(
     assert (reply.status, fields["status"]) == (status, status)
     assert ("code" in fields) is (error is not None)
     assert (fields.get("code"), fields.get("field")) == (error or (None, None))
+
+
+def test_without_the_access_log_a_kind_of_refusal_has_one_line_a_minute(
+    shop: tuple[Inside, Account], caplog: pytest.LogCaptureFixture
+) -> None:
+    inside, account = shop
+    application = inside.application
+    assert isinstance(application, Dispatcher)
+    targets = ("/v1/looks?key={key}&num=x", "/v1/search", "/v1/search?key={key}&num=x")
+    application.logs_requests = False
+    try:
+        with caplog.at_level(logging.INFO, "productrecs"):
+            for target in (*targets * 3, "/none"):
+                inside.ask("GET", target.format(key=account.publishable))
+    finally:
+        application.logs_requests = True
+
+    lines = [vars(one) for one in caplog.records if one.msg == "request refused"]
+    assert [(one["path"], one["status"]) for one in lines] == [
+        ("/v1/looks", 422),
+        ("/v1/search", 401),
+        ("/v1/search", 422),
+    ]
+    assert [one["store"] is None for one in lines] == [False, True, False]

@@ -15,6 +15,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import ByteClaim
 from productrecs.http.dispatch.admission import Admission, AdmissionRequest, admit
 from productrecs.http.dispatch.http_exchange import (
+    LOGGED_REFUSALS,
     HttpExchange,
     Message,
     Scope,
@@ -122,6 +123,8 @@ class Dispatcher:
         exchange.log_server_error_or_recovery()
         if self.logs_requests:
             _log.info("request answered", extra=exchange.log_fields(status))
+        elif status in LOGGED_REFUSALS:
+            exchange.log_refusal()
         method, began = exchange.scope["method"], exchange.started_at
         self._process_metrics.record(exchange.route, method, status, began)
 

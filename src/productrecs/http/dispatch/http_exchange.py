@@ -61,6 +61,9 @@ _MULTIPLE_CHOICES: Final = 300
 _PROBES: Final = frozenset({"/", "/health/ready"})
 _SERVER_ERROR: Final = 500
 _QUIET_SECONDS: Final = 5.0  # without a 5xx of a route before its outage is over
+LOGGED_REFUSALS: Final = frozenset({401, 402, 403, 413, 415, 422})
+"""The statuses of calls that a shop's developer or the operator has to correct."""
+_refusals: dict[tuple[str | None, int, str], OutageLogLimiter] = {}
 _rejections: dict[tuple[int, str], OutageLogLimiter] = {}  # of each route and method
 _TIMING_FOR_ANY_ORIGIN: Final[Header] = (b"timing-allow-origin", b"*")
 
@@ -235,6 +238,14 @@ class HttpExchange:
         )
         level = logging.WARNING if is_due else logging.DEBUG
         _log.log(level, "request rejected", extra=self.log_fields(self.status))
+
+    def log_refusal(self) -> None:
+        """Log the first refusal of a store, route and code, then one a minute."""
+        caller, error = self.admission.caller, self.scope.get(LOGGED_ERROR, {})
+        store_id = caller.store.store_id if caller else None
+        kind = store_id, id(self.route), error.get("code", "")
+        if _refusals.setdefault(kind, OutageLogLimiter()).should_log_failure():
+            _log.info("request refused", extra=self.log_fields(self.status))
 
     def remove_shopper_and_mark_as_bot(self) -> None:
         """Answer a bot as a call without a shopper, whose searches are not counted."""
