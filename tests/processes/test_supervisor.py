@@ -342,6 +342,34 @@ def test_an_address_of_another_machine_is_refused_in_words() -> None:
         open_listening_socket("not a host", 0)
 
 
+@pytest.mark.parametrize("command", ["--help", "train shop.example", "serve --port 0"])
+def test_missing_compiled_kernels_are_one_line_with_the_remedy(
+    tmp_path: Path, command: str
+) -> None:
+    code = (
+        "import ctypes, sys\n"
+        "from productrecs.cli.main import main\n"
+        "class Missing(ctypes.CDLL):\n"
+        "    def __init__(self, name, *more, **options):\n"
+        "        if str(name).endswith('kernels.c.so'):\n"
+        "            raise OSError(f'{name}: no such file')\n"
+        "        super().__init__(name, *more, **options)\n"
+        "ctypes.CDLL = Missing\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", code, *command.split()]
+    environment = {**os.environ, "PRODUCTRECS_DATA": str(tmp_path / "data")}
+
+    done = subprocess.run(
+        words, capture_output=True, text=True, env=environment, check=False
+    )
+
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("Error: the engines' compiled kernels cannot be loaded")
+    assert done.stderr.endswith("elsewhere install productrecs again\n")
+
+
 def test_a_command_loads_nothing_heavy_before_it_must() -> None:
     code = (
         "import sys, productrecs.cli.processes.serve;"

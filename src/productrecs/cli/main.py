@@ -64,6 +64,8 @@ COMMANDS: Final = {
     "worker": ".processes.worker:worker",
 }
 
+_COMPILED_KERNELS: Final = "productrecs.engines.compiled_kernels"
+
 
 def _is_installed(place: str) -> bool:
     package = place.partition(".")[0]  # empty for a module of this package
@@ -126,4 +128,9 @@ def run_command(arguments: Sequence[str]) -> int:
 def main() -> None:
     """Run the command line; an expected error is one line on stderr and exit status 1."""
     os.umask(UMASK)
-    productrecs()
+    try:
+        productrecs()
+    except ImportError as error:
+        if error.name != _COMPILED_KERNELS:
+            raise
+        sys.exit(f"Error: {error}")

@@ -39,7 +39,7 @@ def _load() -> ctypes.CDLL:
             "in a checkout run `make run` or `python -m tools.kernels`, "
             "elsewhere install productrecs again"
         )
-        raise ImportError(message) from error
+        raise ImportError(message, name=__name__) from error
 
 
 _library: Final = _load()
