@@ -41,6 +41,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "server draining": "The process answers its open requests, then stops.",
         "secret key leaked": "A request had the store's secret key in its address.",
         # readiness
+        "setting unknown": "A variable is no setting; `remedy` may name the right one.",
         "readiness failing": "The process has not been ready for seconds.",
         "readiness check failed": "The check of the schema and the queue failed.",
         "metrics incomplete": "`/metrics` was answered without the database.",

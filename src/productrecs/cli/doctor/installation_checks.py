@@ -1,6 +1,5 @@
 """Installation checks: settings, data folder, database, clock, jobs, public address."""
 
-import difflib
 import http.client
 import json
 import os
@@ -24,8 +23,8 @@ from productrecs.cli.doctor.repository import (
     dead_jobs_by_kind,
     task_due_at,
 )
-from productrecs.cli.main import COMMANDS
 from productrecs.cli.settings_and_folder_owner import stat_of_folder_owner, user_name
+from productrecs.cli.unknown_settings import find_unknown_settings
 from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, system_ms
 from productrecs.core.errors import operator_text
 from productrecs.core.private_folders import (
@@ -41,7 +40,7 @@ from productrecs.services import (
     Services,
     claim_or_check_shared_objects,
 )
-from productrecs.settings import SETTING_DESCRIPTIONS, Settings
+from productrecs.settings import Settings
 from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
@@ -63,8 +62,6 @@ MAX_QUEUE_WAIT_MS: Final = 5 * MINUTE_MS
 MAX_BACKUP_AGE_MS: Final = 48 * HOUR_MS
 HEARTBEAT: Final = "clean-jobs"
 """A periodic task that a worker runs once an hour."""
-_PREFIX: Final = "PRODUCTRECS_"
-_BENCHMARKS: Final = frozenset({"PRODUCTRECS_BENCH_DATA"})  # of the source tree
 
 
 def check_configuration(
@@ -77,24 +74,8 @@ def check_configuration(
         yield notice(
             "configuration", message, "unset PRODUCTRECS_NOW, unless this is a replay"
         )
-    known_variables = {description.environment for description in SETTING_DESCRIPTIONS}
-    known_variables |= {
-        f"{description.environment}_FILE"
-        for description in SETTING_DESCRIPTIONS
-        if description.is_secret
-    }
-    command_prefixes = tuple(
-        f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in COMMANDS
-    )
-    for name in sorted(environment.keys() - known_variables - _BENCHMARKS):
-        if name.startswith(_PREFIX) and not name.startswith(command_prefixes):
-            endings = [known.removeprefix(_PREFIX) for known in known_variables]
-            near = difflib.get_close_matches(name.removeprefix(_PREFIX), endings, 1)
-            meant = f"use {_PREFIX}{near[0]}, or " if near else ""
-            remedy = f"{meant}unset it; `productrecs settings` lists all"
-            yield notice(
-                "configuration", f"{name} is not a setting of this program", remedy
-            )
+    for name, remedy in find_unknown_settings(environment):
+        yield notice("configuration", f"{name} is not a setting of this program", remedy)
 
 
 def check_data_folder(folder: Path) -> Iterator[CheckResult]:

@@ -20,6 +20,7 @@ from productrecs.cli.processes.listening_socket import (
 from productrecs.cli.processes.serve import slot_option, supervise
 from productrecs.cli.processes.service_lock import lock_data_folder
 from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
+from productrecs.cli.unknown_settings import log_unknown_settings
 from productrecs.logs import configure_logging
 from productrecs.processes.child_process import share_malloc_arenas
 from productrecs.processes.process_messages import ParentConnection
@@ -97,6 +98,8 @@ def _run_api_process(
 
     share_malloc_arenas()
     configure_logging(settings.log_format, settings.log_level)
+    if supervisor is None:  # else it has logged them
+        log_unknown_settings(os.environ)
     address = listener_url(listener)
 
     def on_ready() -> None:

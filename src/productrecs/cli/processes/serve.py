@@ -25,6 +25,7 @@ from productrecs.cli.processes.listening_socket import (
 )
 from productrecs.cli.processes.service_lock import lock_data_folder
 from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
+from productrecs.cli.unknown_settings import log_unknown_settings
 from productrecs.core.errors import StorageError
 from productrecs.core.private_folders import temp_folder
 from productrecs.logs import configure_logging
@@ -98,6 +99,7 @@ def supervise(
             service runs on it.
     """
     configure_logging(settings.log_format, settings.log_level)
+    log_unknown_settings(os.environ)
     listener = open_listening_socket(settings.host, settings.port)
     switch_to_folder_owner(settings)  # now: the port may be one that only root opens
     address, number = listener_url(listener), listener.fileno()
@@ -183,6 +185,7 @@ def create_writer_socket() -> Iterator[tuple[Path, socket.socket]]:
 def supervise_background(settings: Settings) -> int:
     """Run only the background processes until told to stop; return the status."""
     configure_logging(settings.log_format, settings.log_level)
+    log_unknown_settings(os.environ)
     switch_to_folder_owner(settings)
     _preload_worker()
     roles = background_roles(settings)
