@@ -1,5 +1,6 @@
 """One service at a time on a data folder with SQLite; replicas may share one."""
 
+import contextlib
 import os
 import re
 import signal
@@ -107,13 +108,21 @@ def test_the_commands_that_listen_lock_the_folder(tmp_path: Path, command: str) 
             second.start()
 
 
+def names_of_open_files(pid: int) -> set[str]:
+    """Return the names of a process's open files; it may close some meanwhile."""
+    names = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            names.add(descriptor.readlink().name)
+    return names
+
+
 def test_only_the_supervisor_holds_the_lock(tmp_path: Path) -> None:
     with Service(tmp_path / "data").prepare() as service:
         holders = [
             name
             for pid, name in service.processes().items()
-            for open_file in Path(f"/proc/{pid}/fd").iterdir()
-            if open_file.readlink().name == "service.lock"
+            if "service.lock" in names_of_open_files(pid)
         ]
 
     assert len(holders) == 1
