@@ -219,18 +219,23 @@ def test_a_rule_that_matches_nothing_is_saved_after_a_yes_only(
     assert len(stored(office, shop)) == 1
 
 
-def test_a_high_price_of_a_rule_is_shown_with_all_its_digits(
-    office: Office, shop: Filled
+@pytest.mark.parametrize(
+    ("typed", "shown"), [("1234567.5", "1234567.5"), ("12.3450", "12.345")]
+)
+def test_a_price_of_a_rule_is_shown_with_all_its_digits_and_read_back(
+    office: Office, shop: Filled, typed: str, shown: str
 ) -> None:
     member = office.member(shop.store)
-    fields = {"action": "boost", "categories": "lamps", "price_max": "1234567.5"}
-    member.post(RULE, **fields, enabled="on")
+    fields = {"action": "boost", "categories": "lamps", "enabled": "on"}
+    member.post(RULE, **fields, price_max=typed)
     [rule] = stored(office, shop)
 
     form = member.get(f"{RULE}?rule={rule.rule_id}").body.decode()
+    again = member.post(RULE, **fields, rule=str(rule.rule_id), price_max=typed)
 
-    assert 'value="1234567.5"' in form
-    assert "up to 1234567.5" in flat_text(member.get(PAGE))
+    assert f'value="{typed}"' in form
+    assert again.status == 303
+    assert f"up to {shown}" in flat_text(member.get(PAGE))
 
 
 def test_a_rule_that_hides_most_of_the_catalog_is_saved_after_a_yes_only(
@@ -244,8 +249,14 @@ def test_a_rule_that_hides_most_of_the_catalog_is_saved_after_a_yes_only(
     assert reply.status == 422
     assert re.search(r"This rule hides \d+ of your \d+ products\.", flat_text(reply))
     assert stored(office, shop) == []
+    assert member.post(RULE, **fields, only_in="trending").status == 303
     assert member.post(RULE, **fields, anyway="on").status == 303
-    assert len(stored(office, shop)) == 1
+    *_, rule = stored(office, shop)
+    named = {**fields, "rule": str(rule.rule_id), "name": "All"}
+    assert member.post(RULE, **named).status == 303  # it hides no more than before
+    off = {name: text for name, text in named.items() if name != "enabled"}
+    assert member.post(RULE, **off).status == 303
+    assert member.post(RULE, **named).status == 422
 
 
 def test_a_rule_without_a_name_is_called_by_the_titles_of_its_products(

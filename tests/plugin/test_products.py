@@ -29,7 +29,11 @@ from tests.support.service import Service
         ),
         (
             "'price' => '15', 'regular_price' => '20', 'sale_price' => '15', 'is_on_sale' => true, 'date_on_sale_from' => new DateTime('2020-01-01T00:00:00Z')",
-            {"price": 15.0, "list_price": 20.0, "planned_price": None},
+            {"price": 15.0, "list_price": 20.0, "planned_price": 15.0},
+        ),
+        (
+            "'price' => '20', 'regular_price' => '20', 'sale_price' => '15', 'date_on_sale_from' => new DateTime('2020-01-01T00:00:00Z'), 'date_on_sale_to' => new DateTime('2020-01-08T00:00:00Z')",
+            {"price": 20.0, "planned_price": None},
         ),
         (
             "'type' => 'variable', 'variation_price' => '9', 'variation_regular_price' => '15', 'is_on_sale' => true, 'children' => array()",

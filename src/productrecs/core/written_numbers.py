@@ -44,6 +44,14 @@ def parse_typed_number(text: str) -> float:
     return value
 
 
+def typed_amount(value: float | None) -> str:
+    """Return an amount as `parse_typed_amount` reads it, with all its digits."""
+    if value is None:
+        return ""
+    text = f"{value:.12g}"
+    return f"{text}0" if _AMBIGUOUS.fullmatch(text) else text
+
+
 def parse_typed_amount(text: str) -> float:
     """Return an amount of money that somebody typed.
 

@@ -194,3 +194,22 @@ def test_events_outside_the_days_known_and_ahead_do_nothing() -> None:
 
     assert np.array_equal(effects.history_without_events().amounts, demand.amounts)
     assert np.allclose(planned.paths.mean, usual.paths.mean)
+
+
+def test_a_sale_that_lasts_is_taken_out_of_the_past_as_it_counts_ahead() -> None:
+    demand = DailyDemand(
+        np.where(np.arange(60) < 50, 4, 8).astype(np.float32)[None],
+        np.ones((1, 60), np.bool_),
+        np.zeros(1, np.int32),
+        1000,
+    )
+    sale = CalendarEvent(
+        SpecialDayKind.PLANNED_PRICE, "Sale", 1050, 1065, np.ones(1, np.bool_), price=0.5
+    )
+    effects = CalendarEffects(demand, [sale], elasticity=-1.0)
+    unknown = CalendarEffects(demand, [sale])
+
+    assert np.allclose(effects.history_without_events().amounts, 4)
+    assert effects.sales_factor(sale) == pytest.approx(2)
+    assert unknown.sales_factor(sale) == 1
+    assert np.allclose(unknown.history_without_events().amounts, demand.amounts)

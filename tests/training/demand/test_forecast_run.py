@@ -12,6 +12,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, fixed_clock
 from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.engines.demand import backtest
+from productrecs.engines.demand.calendar_effects import SpecialDayKind
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
     store_forecast_reply,
@@ -400,6 +401,44 @@ def test_a_sale_price_ahead_sells_what_reduced_prices_sold(
     }
     assert made.total["events"] == [event]  # once, also where the campaign plans it too
     assert 0.8 ** made.total["price_elasticity"] == pytest.approx(2, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("facts", "campaign", "expected"),
+    [
+        ({"price": 20.0}, None, [(0, 27, 0.8)]),
+        ({"price": 16.0, "list_price": 20.0}, None, [(-4, 27, 0.8)]),  # it has begun
+        ({"price": 16.0}, None, []),
+        ({"price": 20.0, "planned_price": 90.0}, None, []),  # no price of this product
+        ({"price": 20.0}, ("2026-03-10", "2026-03-11"), [(0, 7, 0.8), (10, 27, 0.8)]),
+    ],
+)
+def test_a_planned_price_counts_from_its_first_day_outside_campaigns(
+    database: Database,
+    store: Store,
+    facts: dict[str, float],
+    campaign: tuple[str, str] | None,
+    expected: list[tuple[int, int, float]],
+) -> None:
+    sell_daily(database, store)
+    first = "2026-02-26" if "list_price" in facts else "2026-03-02"
+    planned: dict[str, Any] = {"planned_price": 16.0, "planned_price_from": first}
+    planned["planned_price_until"] = "2026-03-29"
+    stock(database, store, tent=planned | facts)
+    if campaign is not None:
+        with database.transaction() as transaction:
+            SalesCalendarRepository(transaction, store.store_id).add(
+                parse_calendar_entry("campaign", "Sale", *campaign), NIGHT
+            )
+
+    events = inputs(database, store).events
+
+    found = [
+        (event.first - TODAY.toordinal(), event.last - TODAY.toordinal(), event.price)
+        for event in events
+        if event.kind is SpecialDayKind.PLANNED_PRICE
+    ]
+    assert found == expected
 
 
 def test_the_holidays_are_those_of_the_country_and_its_region(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
+from productrecs.core.written_numbers import typed_amount
 from productrecs.dashboard.assistant_tools.reading_tools import (
     explained_list_fields,
     list_rules,
@@ -174,6 +175,8 @@ def _to_typed_text(value: object) -> str:
     """Return a value as somebody types it: several on lines."""
     if isinstance(value, list):
         return "\n".join(value)
+    if isinstance(value, float):
+        return typed_amount(value)
     return "" if value is None else str(value)
 
 

@@ -1,7 +1,8 @@
 """Calendar effects: how holidays, campaigns and closures change a store's daily sales.
 
 An effect is a factor of ordinary sales: 1.4 is 40 % more, 0 is closed. It is measured on
-past days, and shrunk where chance could explain it. Past days are divided by it before a
+past days, and shrunk where chance could explain it; that of a planned price follows from
+the elasticity. Past days are divided by it before a
 forecast, so that they do not move the level, and days ahead are multiplied by it.
 """
 
@@ -136,15 +137,22 @@ class CalendarEffects:
         """Measure the effects of `events` on `demand`; 0 is no known price elasticity."""
         self._demand, self._events, self._elasticity = demand, events, elasticity
         self._occurrences: list[_Occurrence] = []
-        for scope in _scopes(events):
-            self._occurrences += _past_occurrences(demand, scope, events)
+        measured = [e for e in events if e.kind is not SpecialDayKind.PLANNED_PRICE]
+        for scope in _scopes(measured):
+            self._occurrences += _past_occurrences(demand, scope, measured)
 
     def history_without_events(self) -> DailyDemand:
         """Return the demand as it would be without the events.
 
         Closed days are marked as not on sale: they say nothing about demand.
         """
-        if not self._occurrences:
+        begun = [
+            (event, days)
+            for event in self._events
+            if event.kind is SpecialDayKind.PLANNED_PRICE
+            and len(days := _past_days(event, self._demand))
+        ]
+        if not self._occurrences and not begun:
             return self._demand
         amounts, on_sale = self._demand.amounts.copy(), self._demand.on_sale.copy()
         for occurrence in self._occurrences:
@@ -154,6 +162,8 @@ class CalendarEffects:
             else:
                 change = _shrink(occurrence.change, occurrence.variance)
                 amounts[cells] /= np.float32(np.exp(change))
+        for event, days in begun:
+            amounts[_cells(event, days)] /= np.float32(self.sales_factor(event))
         demand = self._demand
         return DailyDemand(amounts, on_sale, demand.categories, demand.first_day)
 
@@ -163,7 +173,8 @@ class CalendarEffects:
             return 0.0
         if event.stated is not None:
             return event.stated
-        if event.price is not None and self._elasticity:
+        is_planned_price = event.kind is SpecialDayKind.PLANNED_PRICE
+        if event.price is not None and (self._elasticity or is_planned_price):
             return float(min(event.price**self._elasticity, _MAX_FACTOR))
         same_kind = [past for past in self._occurrences if past.event.kind is event.kind]
         same_name = [past for past in same_kind if past.event.name == event.name]

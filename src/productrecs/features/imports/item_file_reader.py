@@ -52,7 +52,7 @@ MAX_ITEM_BYTES: Final = 1 << 20
 _FIELDS: Final = frozenset(
     {"id", *FIELD_DEFAULTS, *(name for names in SYNONYMS.values() for name in names)}
 )
-_NUMBERS: Final = frozenset({*PRICE_COLUMNS, "cost", "stock_qty"})
+_NUMBERS: Final = frozenset({*PRICE_COLUMNS, "planned_price", "cost", "stock_qty"})
 OnBytes: TypeAlias = Callable[[int], None]
 
 

@@ -293,7 +293,7 @@ def _validate_target(target: RuleTarget) -> RuleTarget:
             raise RuleError(message, name)
     low, high = clean.price_min, clean.price_max
     if low is not None and high is not None and low > high:
-        message = f"the lowest price ({low:g}) is above the highest ({high:g})"
+        message = f"the lowest price ({low:.12g}) is above the highest ({high:.12g})"
         raise RuleError(message, "price_max")
     if clean.is_empty:
         message = (

@@ -144,8 +144,8 @@ def check_discount_against(total: float | None, content: BundleContent) -> None:
     if content.discount_amount is None or total is None or content.discount_amount < total:
         return
     message = (
-        f"the discount ({content.discount_amount:g}) is not below the sum of the prices "
-        f"({total:g}); make it smaller"
+        f"the discount ({content.discount_amount:.12g}) is not below the sum of the prices "
+        f"({total:.12g}); make it smaller"
     )
     raise BundleError(message, "discount_amount")
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _PRICE_DIGITS: Final = 2  # prices that change alike by per cent are one event
+_LEAST_RATIO, _MOST_RATIO = 0.1, 2.0  # others are mistakes, or another offer
 
 
 class PlannedItemPriceChange(NamedTuple):
@@ -25,7 +26,7 @@ class PlannedItemPriceChange(NamedTuple):
     row: int
     first: int
     last: int
-    ratio: float  # of the price of now
+    ratio: float  # of the price without the plan
 
 
 def public_holidays(country: str, first: date, last: date) -> list[CalendarEvent]:
@@ -76,13 +77,15 @@ def planned_price_events(
 ) -> list[CalendarEvent]:
     """Return the planned prices as events: one for items of the same days and change.
 
-    An item that is in a campaign on one of the days is left out: the campaign counts.
+    On days of a campaign that includes the item, the campaign counts alone.
     """
     rows_by_plan: dict[tuple[int, int, float], list[int]] = defaultdict(list)
     for change in changes:
         ratio = round(change.ratio, _PRICE_DIGITS)
-        if 0 < ratio != 1 and not _is_in_campaign(change, campaigns):
-            rows_by_plan[change.first, change.last, ratio].append(change.row)
+        if ratio == 1 or not _LEAST_RATIO <= ratio <= _MOST_RATIO:
+            continue
+        for first, last in _days_outside_campaigns(change, campaigns):
+            rows_by_plan[first, last, ratio].append(change.row)
     events = []
     for (first, last, ratio), rows in sorted(rows_by_plan.items()):
         is_concerned = np.zeros(items, np.bool_)
@@ -97,13 +100,22 @@ def planned_price_events(
     return events
 
 
-def _is_in_campaign(
+def _days_outside_campaigns(
     change: PlannedItemPriceChange, campaigns: Sequence[CalendarEvent]
-) -> bool:
-    return any(
-        event.kind is SpecialDayKind.CAMPAIGN
-        and event.first <= change.last
-        and event.last >= change.first
-        and (event.items is None or bool(event.items[change.row]))
-        for event in campaigns
-    )
+) -> list[tuple[int, int]]:
+    """Return the first and the last day of each part that no campaign of the item has."""
+    parts = [(change.first, change.last)]
+    for event in campaigns:
+        if event.kind is SpecialDayKind.CAMPAIGN and (
+            event.items is None or event.items[change.row]
+        ):
+            before_and_after = [
+                part
+                for first, last in parts
+                for part in (
+                    (first, min(last, event.first - 1)),
+                    (max(first, event.last + 1), last),
+                )
+            ]
+            parts = [(first, last) for first, last in before_and_after if first <= last]
+    return parts

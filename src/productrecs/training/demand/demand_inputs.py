@@ -172,7 +172,9 @@ def _read_inputs(
     )
     campaigns = planned_events(calendar.entries().values(), names)
     prices = planned_price_events(
-        _planned_prices_ahead(item_facts, days_ahead, zone), campaigns, len(item_facts)
+        _planned_price_changes(item_facts, days, days_ahead, zone),
+        campaigns,
+        len(item_facts),
     )
     return DemandInputs(
         demand,
@@ -382,20 +384,28 @@ def _future_days_on_sale(
     return is_on_sale
 
 
-def _planned_prices_ahead(
-    item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDayRange, zone: tzinfo
+def _planned_price_changes(
+    item_facts: Sequence[ForecastItemFacts | None],
+    days: StoreDayRange,
+    days_ahead: StoreDayRange,
+    zone: tzinfo,
 ) -> Iterator[PlannedItemPriceChange]:
-    """Yield the planned prices of days ahead that differ from the price of now."""
-    today = days_ahead.first.toordinal()
+    """Yield the planned prices of days ahead, also those that began in the past."""
     for row, facts in enumerate(item_facts):
         if facts is None or not facts.price or not facts.planned_price:
             continue
-        first, end = window_day_range(
-            days_ahead, zone, facts.planned_price_from, facts.planned_price_until
-        )
-        if first < end:
-            ratio = facts.planned_price / facts.price
-            yield PlannedItemPriceChange(row, today + first, today + end - 1, ratio)
+        window = (facts.planned_price_from, facts.planned_price_until)
+        first, end = window_day_range(days_ahead, zone, *window)
+        if first >= end:
+            continue
+        usual, begins = facts.price, days_ahead.first.toordinal() + first
+        if facts.price <= facts.planned_price:  # it has begun
+            if facts.planned_price_from is None or not facts.list_price:
+                continue
+            usual = facts.list_price
+            begins = days.first.toordinal() + window_day_range(days, zone, *window)[0]
+        last = days_ahead.first.toordinal() + end - 1
+        yield PlannedItemPriceChange(row, begins, last, facts.planned_price / usual)
 
 
 def _narrowest_category_codes(item_facts: Sequence[ForecastItemFacts | None]) -> Items:

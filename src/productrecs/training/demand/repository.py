@@ -27,6 +27,7 @@ _PAGE: Final = 50_000
 _CHUNK: Final = 500
 _PRICE_COLUMNS: Final = (
     "price",
+    "list_price",
     "planned_price",
     "planned_price_from",
     "planned_price_until",
@@ -44,6 +45,7 @@ class ForecastItemFacts(NamedTuple):
     available_from: str | None
     available_until: str | None
     price: float | None
+    list_price: float | None
     planned_price: float | None
     planned_price_from: str | None
     planned_price_until: str | None

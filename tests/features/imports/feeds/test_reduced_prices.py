@@ -82,6 +82,15 @@ def test_a_valid_sale_price_keeps_the_regular_one_as_list_price(
             (None, None, None),
         ),
         (GOOGLE + "1\tTent\tx\t19 EUR\t9 EUR\t\t\n", (None, None, None)),
+        (GOOGLE + "1\tTent\tx\t19 EUR\t9 EUR\t2027-11-01\t\n", (None, None, None)),
+        (
+            GOOGLE + "1\tTent\tx\t19 EUR\t9 EUR\t2026-01-01/2099-01-31\t\n",
+            (9.0, "2026-01-01", "2099-01-31"),
+        ),
+        (
+            "id;title;price;planned_price;planned_price_from\n1;Tent;19,90;14,90;2099-01-01\n",
+            (14.9, "2099-01-01", None),
+        ),
     ],
 )
 def test_a_sale_price_of_days_ahead_is_the_planned_price(

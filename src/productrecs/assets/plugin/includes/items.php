@@ -189,23 +189,28 @@ class Items {
 	}
 
 	/**
-	 * Return the lowest sale price whose days are ahead, and these days.
+	 * Return the sale price that is the lowest on its days, which are ahead or last still, and these days.
 	 *
 	 * @param \WC_Product $product The product.
 	 * @return array
 	 */
 	private static function planned_price( $product ) {
-		$planned = array_fill_keys( array( 'planned_price', 'planned_price_from', 'planned_price_until' ), null );
+		$none    = array_fill_keys( array( 'planned_price', 'planned_price_from', 'planned_price_until' ), null );
+		$planned = $none;
+		$lowest  = null;
 		$sold    = $product->is_type( 'variable' ) ? self::shown_children( $product ) : array( $product );
 		foreach ( $sold as $one ) {
-			$first = $one->get_date_on_sale_from();
-			$last  = $one->get_date_on_sale_to();
-			if ( ! is_object( $first ) || $first->getTimestamp() <= time() || ! is_numeric( $one->get_sale_price() ) ) {
+			$first      = $one->get_date_on_sale_from();
+			$last       = $one->get_date_on_sale_to();
+			$is_planned = is_object( $first ) && is_numeric( $one->get_sale_price() ) && ( ! is_object( $last ) || $last->getTimestamp() >= time() );
+			$amount     = $is_planned ? $one->get_sale_price() : $one->get_price();
+			if ( ! is_numeric( $amount ) ) {
 				continue;
 			}
-			$price = round( (float) wc_get_price_to_display( $one, array( 'price' => $one->get_sale_price() ) ), 4 );
-			if ( null === $planned['planned_price'] || $price < $planned['planned_price'] ) {
-				$planned = array(
+			$price = round( (float) wc_get_price_to_display( $one, array( 'price' => $amount ) ), 4 );
+			if ( null === $lowest || $price < $lowest ) {
+				$lowest  = $price;
+				$planned = ! $is_planned ? $none : array(
 					'planned_price'       => $price,
 					'planned_price_from'  => gmdate( 'Y-m-d\TH:i:s\Z', $first->getTimestamp() ),
 					'planned_price_until' => is_object( $last ) ? gmdate( 'Y-m-d\TH:i:s\Z', $last->getTimestamp() ) : null,

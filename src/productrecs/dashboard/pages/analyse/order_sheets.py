@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from productrecs.core.report import parse_report_query
+from productrecs.core.written_numbers import typed_amount
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     Page,
@@ -306,8 +307,8 @@ def show_order_sheets(
         counts=counts,
         settings=settings,
         sent=sent or dict.fromkeys(_FIELDS, ""),
-        budget=_amount_text(settings.order_budget) if budget is None else budget,
-        amount=_amount_text,
+        budget=typed_amount(settings.order_budget) if budget is None else budget,
+        amount=typed_amount,
         file=lambda report, supplier: (
             f"{REPORT_FILE_PATH}?{urlencode({'report': report, 'supplier': supplier})}"
         ),
@@ -323,11 +324,6 @@ def show_order_sheets(
         ),
         **dict.fromkeys(_ERRORS, "") | errors,
     )
-
-
-def _amount_text(amount: float | None) -> str:
-    """Return an amount as a form's field has it; "" for none."""
-    return "" if amount is None else f"{amount:.12g}"
 
 
 _ERRORS: Final = ("error", "file_error", "budget_error", "line_error", "sheet_error")

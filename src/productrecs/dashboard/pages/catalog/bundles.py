@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from productrecs.core.written_numbers import parse_typed_amount, parse_typed_number
+from productrecs.core.written_numbers import (
+    parse_typed_amount,
+    parse_typed_number,
+    typed_amount,
+)
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
@@ -84,7 +88,7 @@ class BundleDraft:
             name=content.name,
             parts=content.items,
             discount="" if value is None else "amount" if percent is None else "percent",
-            value="" if value is None else f"{value:.12g}",
+            value=typed_amount(value),
         )
 
     def content(self) -> BundleContent:

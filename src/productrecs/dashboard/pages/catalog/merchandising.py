@@ -33,6 +33,7 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_preview import (
     UNSAVED,
     RulePreview,
     build_rule_preview,
+    selected_item_numbers,
     selected_product_count,
 )
 from productrecs.dashboard.product_table import titles_of
@@ -40,6 +41,7 @@ from productrecs.dashboard.relevance_effect import (
     EffectOnQuerySet,
     measure_effect_on_query_set,
 )
+from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.experiments.experiment import ExperimentState
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.merchandising.repository import RuleChange
@@ -270,13 +272,11 @@ def save_rule(visit: Visit) -> Reply:
     editor = rule_editor_of(visit)
     try:
         if "anyway" not in visit.form:
-            selected, all_products = _selected_and_all_product_counts(visit, draft)
-            if not selected:
+            if _selects_no_product(visit, draft):
                 return _rule_form_page(
                     visit, draft, visit.form, status=422, matches_nothing=True
                 )
-            if draft.action == RuleAction.EXCLUDE and 2 * selected > all_products:
-                hidden = (selected, all_products)
+            if hidden := _newly_hidden_if_most(visit, draft):
                 return _rule_form_page(visit, draft, visit.form, status=422, hidden=hidden)
         if draft.rule_id:
             content = draft.content()
@@ -384,15 +384,56 @@ def _build_draft_preview(
     return build_rule_preview(visit, draft, sent, rule_id, others)
 
 
-def _selected_and_all_product_counts(visit: Visit, draft: RuleDraft) -> tuple[int, int]:
-    """Return how many products a rule selects, and how many the catalog has.
+def _selects_no_product(visit: Visit, draft: RuleDraft) -> bool:
+    """Return whether a rule selects no product.
 
     Raises:
         RuleError: when it is invalid.
     """
+    state = _state_with_rule_alone(visit, draft)
+    return not selected_product_count(state, UNSAVED)
+
+
+def _newly_hidden_if_most(visit: Visit, draft: RuleDraft) -> tuple[int, int] | None:
+    """Return how many of how many visible products a rule hides, if it is most of them.
+
+    None where the rule is off, acts in some lists only, or hid as many before.
+
+    Raises:
+        RuleError: when it is invalid.
+    """
+    if draft.action != RuleAction.EXCLUDE or not draft.enabled:
+        return None
+    if draft.only_in or draft.not_in or draft.placements:
+        return None
+    hidden, visible = _hidden_and_visible_counts(visit, draft)
+    if 2 * hidden <= visible:
+        return None
+    if draft.rule_id:
+        stored = RuleDraft.of_rule(_find_rule(visit, draft.rule_id))
+        is_same_kind = stored.enabled and stored.action == draft.action
+        if is_same_kind and _hidden_and_visible_counts(visit, stored)[0] >= hidden:
+            return None
+    return hidden, visible
+
+
+def _hidden_and_visible_counts(visit: Visit, draft: RuleDraft) -> tuple[int, int]:
+    """Return how many products that could be shown a rule selects, and how many there are.
+
+    Raises:
+        RuleError: when it is invalid.
+    """
+    state = _state_with_rule_alone(visit, draft)
+    visible = state.visible(visit.now_ms)
+    selected = selected_item_numbers(state, UNSAVED)
+    return sum(bool(visible[item]) for item in selected if item < len(visible)), int(
+        visible.sum()
+    )
+
+
+def _state_with_rule_alone(visit: Visit, draft: RuleDraft) -> StoreState:
     content = validate_rule(draft.content_as_if_in_force(), visit.store.settings.zone)
-    imagined = state_with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
-    return selected_product_count(imagined, UNSAVED), len(imagined.catalog.numbers)
+    return state_with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
 
 
 def _unended_experiment_variant_names(visit: Visit) -> Iterator[str]:

@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self, TypeVar
 
-from productrecs.core.written_numbers import parse_typed_amount, parse_typed_number
+from productrecs.core.written_numbers import (
+    parse_typed_amount,
+    parse_typed_number,
+    typed_amount,
+)
 from productrecs.dashboard.page import SubmittedFields
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
@@ -110,8 +114,8 @@ class RuleDraft:
             categories="\n".join(target.categories),
             attributes="\n".join(": ".join(pair) for pair in target.attributes),
             title_words=" ".join(target.title_words),
-            price_min=_number_text(target.price_min),
-            price_max=_number_text(target.price_max),
+            price_min=typed_amount(target.price_min),
+            price_max=typed_amount(target.price_max),
             strength=_number_text(content.strength),
             position=_number_text(content.position) or "1",
             only_in=tuple(content.places.only_in),

@@ -113,10 +113,11 @@ def _reach_warning(content: RuleContent, source: str) -> str:
 
 def selected_product_count(state: StoreState, rule_id: int) -> int:
     """Return how many products a rule selects."""
-    return len(_selected_item_numbers(state, rule_id))
+    return len(selected_item_numbers(state, rule_id))
 
 
-def _selected_item_numbers(state: StoreState, rule_id: int) -> list[int]:
+def selected_item_numbers(state: StoreState, rule_id: int) -> list[int]:
+    """Return the numbers of the items that a rule selects; none while it is inactive."""
     items = (
         None if state.rules_in_force is None else state.rules_in_force.selected.get(rule_id)
     )
@@ -127,7 +128,7 @@ def _find_example_product_id(
     visit: Visit, source: str, with_rule: StoreState | None, rule_id: int
 ) -> str:
     """Return a product whose list a rule changes; else one near its products."""
-    selected = [] if with_rule is None else _selected_item_numbers(with_rule, rule_id)
+    selected = [] if with_rule is None else selected_item_numbers(with_rule, rule_id)
     pages = list(islice(_likely_product_ids(visit, selected), _MOST_PAGES))
     if with_rule is not None and source != TRENDING:
         state = visit.cached_store.state

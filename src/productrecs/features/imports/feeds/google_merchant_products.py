@@ -135,7 +135,11 @@ def _current_price(cells: Mapping[str, str], reading: FeedReadState) -> ParsedPr
     price = parse_price(cells.get("price", ""), reading.separator)
     if price is not None:
         reading.add_currency(price.currency)
-    start, _, end = cells.get("sale_dates", "").partition("/")
+    dates = cells.get("sale_dates", "").strip()
+    start, slash, end = dates.partition("/")
+    if dates and not slash:
+        reading.add_unreadable_date(dates)
+        return price
     sale = {
         "regular_price": cells.get("price", ""),
         "sale_price": cells.get("sale_price", ""),

@@ -489,7 +489,7 @@ def _subtract_refunded_units(fields: dict[str, str]) -> dict[str, str]:
         price = fields.get("price") or _unit_price(
             fields.get("total", ""), fields["quantity"]
         )
-        return fields | {"quantity": f"{units - back:g}", "price": price}
+        return fields | {"quantity": f"{units - back:.12g}", "price": price}
     return fields
 
 

@@ -241,7 +241,7 @@ def current_price(
 ) -> ParsedPrice | None:
     """Return the sale price while it is valid, else the regular one, or None.
 
-    A valid sale price names the regular one, a regular price the sale that is planned.
+    A valid sale price names the regular one; both name the days of the sale.
 
     `as_iso` converts a date of the file to a form that `normalise_date_or_datetime` reads,
     and `parse` parses a price. With an unreadable date the regular price applies and the
@@ -266,10 +266,10 @@ def current_price(
         return sale if regular is None else regular
     if sale_end and reading.now_ms > window_end_ms(sale_end, reading.zone):
         return regular
+    planned = PlannedPrice(sale.amount, sale_start, sale_end) if sale_start else None
     if sale_start and window_start_ms(sale_start, reading.zone) > reading.now_ms:
-        planned = PlannedPrice(sale.amount, sale_start, sale_end)
         return None if regular is None else regular._replace(planned=planned)
-    return with_regular_price(sale, regular)
+    return with_regular_price(sale, regular)._replace(planned=planned)
 
 
 def _parse_sale_time(text: str) -> str | None:

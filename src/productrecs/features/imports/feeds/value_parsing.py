@@ -21,7 +21,7 @@ class InvalidOfferError(ProductRecsError):
 
 
 class PlannedPrice(NamedTuple):
-    """A sale price whose days are ahead; without `until` it has no end."""
+    """A sale price whose days are ahead or last still; without `until` it has no end."""
 
     amount: float
     first: str
@@ -31,8 +31,8 @@ class PlannedPrice(NamedTuple):
 class ParsedPrice(NamedTuple):
     """An amount, and its currency if one was written (three capitals).
 
-    `regular` is the regular price that a valid sale price reduces, `planned` a sale price
-    that is not valid yet.
+    `regular` is the regular price that a valid sale price reduces, `planned` the sale
+    price whose days are known, valid yet or not.
     """
 
     amount: float
