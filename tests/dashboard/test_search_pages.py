@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from productrecs.dashboard.pages.analyse.search_report_and_preview import relaxation_text
+from productrecs.dashboard.pages.analyse.search_report_and_improvements import (
+    relaxation_text,
+)
 from productrecs.engines.text.search_index import QueryRelaxation
 from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.records.search_counts.repository import (

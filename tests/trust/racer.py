@@ -166,7 +166,7 @@ def _receiving(way: Way, number: int) -> Iterator[Callable[[str], bool]]:
         pass  # connected before the race
     receive = _receive
     if way.check_then_insert:
-        PurchaseRepository.record_receipt_unless_repeated = _admit_anything  # type: ignore[method-assign]  # the fault
+        PurchaseRepository.number_receipt_unless_repeated_recently = _admit_anything  # type: ignore[method-assign]  # the fault
         receive = _checking_first
     yield lambda order_id: receive(database, way, order_id)
     database.close()

@@ -93,7 +93,7 @@ def receive(database: Database, store: StoreId, order_id: str) -> OrderReceipt:
 def in_two_steps(database: Database, store: StoreId, order_id: str) -> OrderReceipt:
     """Receive an order the wrong way: its receipt is in a transaction of its own."""
     with database.transaction() as transaction:
-        PurchaseRepository(transaction, store).record_receipt_unless_repeated(
+        PurchaseRepository(transaction, store).number_receipt_unless_repeated_recently(
             order_id, NOON
         )
     return receive(database, store, order_id)

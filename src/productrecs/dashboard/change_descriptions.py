@@ -16,7 +16,7 @@ from productrecs.dashboard.pages.analyse import (
     order_sheets,
     product_forecast,
     sales_calendar,
-    search_report_and_preview,
+    search_report_and_improvements,
 )
 from productrecs.dashboard.pages.catalog import (
     bundles,
@@ -403,7 +403,7 @@ _READERS: Final[Mapping[str, Callable[[Visit], SnapshotEntries]]] = MappingProxy
         placements.PLACEMENTS_PATH: _snapshot_placements,
         bundles.BUNDLES_PATH: _snapshot_bundles,
         looks.LOOKS_PATH: _snapshot_looks,
-        search_report_and_preview.SEARCH_PATH: _snapshot_synonyms_and_search_rules,
+        search_report_and_improvements.SEARCH_PATH: _snapshot_synonyms_and_search_rules,
         experiments.TESTS_PATH: _snapshot_experiments,
         team.TEAM_PATH: _snapshot_team,
         access_tokens.ASSISTANT_PATH: _snapshot_tokens,

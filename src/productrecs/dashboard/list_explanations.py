@@ -252,7 +252,7 @@ def state_with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
         return state
     reader = visit.database.raw_reader()
     try:
-        preview = state.rules.with_rules_replaced(reader, rules, visit.now_ms)
+        preview = state.rules.fixed_view_of_rules_alone(reader, rules, visit.now_ms)
     finally:
         reader.close()
     return replace(state, rules=preview)

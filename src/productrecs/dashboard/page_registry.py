@@ -24,7 +24,7 @@ from productrecs.dashboard.pages.analyse import (
     sales_calendar,
     sales_impact,
     search_relevance,
-    search_report_and_preview,
+    search_report_and_improvements,
 )
 from productrecs.dashboard.pages.catalog import (
     autocomplete_options,
@@ -69,7 +69,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *live_events.PAGES,
     *sales_impact.PAGES,
     *experiments.PAGES,
-    *search_report_and_preview.PAGES,
+    *search_report_and_improvements.PAGES,
     *search_relevance.PAGES,
     *demand_forecast.PAGES,
     *product_forecast.PAGES,

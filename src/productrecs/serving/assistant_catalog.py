@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from productrecs.records.catalog.repository import StoredItem
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
-    from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+    from productrecs.training.visual.photo_worker_owner import PhotoWorkerOwner
 
 MAX_VARIANTS: Final = 100
 """The most variants of one product in a reply."""
@@ -184,7 +184,7 @@ class AssistantCatalog:
             pick.item for pick in picks if pick.engine is not EngineName.TRENDING
         )
 
-    def items_like_photo(self, photo: bytes, client: PhotoWorkerClient) -> list[int]:
+    def items_like_photo(self, photo: bytes, client: PhotoWorkerOwner) -> list[int]:
         """Return the items whose pictures look like a photo; blocks while it is read.
 
         Raises:

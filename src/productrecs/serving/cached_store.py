@@ -52,9 +52,9 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import stop_serving_snapshot
 from productrecs.training.search.served_index import ServedIndex, index_folder
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     QueryEmbedders,
-    ServedSemanticSpaces,
+    StoreSemanticSpaces,
 )
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
 from productrecs.training.visual.served_visual_model import ServedVisualModel
@@ -152,7 +152,7 @@ def _make_served_index(
     services: Services, store_id: StoreId, queries: QueryEmbedders
 ) -> ServedIndex:
     folder = index_folder(services.indexes, store_id)
-    meaning = None if queries.is_empty else ServedSemanticSpaces(folder.folder, queries)
+    meaning = None if queries.is_empty else StoreSemanticSpaces(folder.folder, queries)
     return ServedIndex(folder, meaning)
 
 

@@ -27,7 +27,7 @@ from productrecs.storage.sql.store_counters_and_versions import view_versions_by
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
 )

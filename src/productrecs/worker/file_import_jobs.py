@@ -110,7 +110,7 @@ class DashboardFileJobs:
     def check_waiting_files(self, job: Job, progress: JobProgress) -> None:
         """Do the dry runs of a store."""
         store = require_store_of_job(job, self._accounts)
-        while file_import := self._begin_next_attempt_or_fail(store, _WAITING):
+        while file_import := self._fail_exhausted_and_begin_next_attempt(store, _WAITING):
             share = self._progress_and_time_slice_callback(
                 store, file_import, progress, job
             )
@@ -130,7 +130,7 @@ class DashboardFileJobs:
     def import_or_undo_files(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
         store = require_store_of_job(job, self._accounts)
-        while file_import := self._begin_next_attempt_or_fail(store, _STARTED):
+        while file_import := self._fail_exhausted_and_begin_next_attempt(store, _STARTED):
             if file_import.status is ImportStatus.UNDOING:
                 database, clock = self._services.database, self._services.clock
                 complete_undo_and_store_outcome(
@@ -230,7 +230,7 @@ class DashboardFileJobs:
             title = "your product feed waits for you"
             mail_feed_alarm(self._services, store, title, problem)
 
-    def _begin_next_attempt_or_fail(
+    def _fail_exhausted_and_begin_next_attempt(
         self, store: Store, statuses: Sequence[ImportStatus]
     ) -> FileImport | None:
         """Return the next import, and count this attempt."""

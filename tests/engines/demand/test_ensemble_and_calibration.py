@@ -17,9 +17,9 @@ from productrecs.engines.demand.demand_series import (
 from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
     WEEKS,
+    ActualSalesForScoring,
     ForecastsWithActualSales,
     MethodForecasts,
-    ObservedDemand,
     fit_ensemble_weights,
     fit_interval_calibration,
     statistical_only_weights,
@@ -80,7 +80,7 @@ def paths_around(mean: float) -> ForecastPaths:
 )
 def test_what_did_best_counts(means: tuple[float, ...], shares: tuple[float, ...]) -> None:
     actual = np.full((40, HORIZON), 10, np.float32)
-    came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
+    came = ActualSalesForScoring(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
     classes = np.full(40, 3)
 
     mixture, served = fit_ensemble_weights(
@@ -95,7 +95,7 @@ def test_what_did_best_counts(means: tuple[float, ...], shares: tuple[float, ...
 
 def test_four_weeks_alone_never_speak_for_what_rarely_sells() -> None:
     nothing = np.zeros((40, HORIZON), np.float32)
-    came = ObservedDemand(nothing, nothing == 0, np.full(40, 1.0), np.full(40, 1.0))
+    came = ActualSalesForScoring(nothing, nothing == 0, np.full(40, 1.0), np.full(40, 1.0))
     ways = five_methods(2, 2, 0)
 
     mixture, served = fit_ensemble_weights(
@@ -108,7 +108,7 @@ def test_four_weeks_alone_never_speak_for_what_rarely_sells() -> None:
 
 def test_without_a_model_it_counts_nothing() -> None:
     actual = np.full((40, HORIZON), 10, np.float32)
-    came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
+    came = ActualSalesForScoring(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
     ways = five_methods(5, 10, 15)
 
     mixture, _ = fit_ensemble_weights(ways, came, np.zeros(40, np.int64), has_model=False)

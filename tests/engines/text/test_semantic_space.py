@@ -14,7 +14,7 @@ from productrecs.engines.text.semantic_space import (
     quantize,
     similarity_threshold,
 )
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     fuse_with_similar_products,
 )
 

@@ -73,7 +73,7 @@ def test_vectors_are_the_models_and_find_what_is_alike(tmp_path: Path) -> None:
     expected = expected.reshape(3, 4, 8, 4, 8).mean(axis=(2, 4)).ravel()
     assert embedding.dimensions(space) == vectors.shape[1] == 48
     assert np.allclose(vectors[0], expected / np.linalg.norm(expected), atol=0.02)
-    query = embedding.vectors_of(views, embedding.select_space(space)).mean(axis=0)
+    query = embedding.vectors_of(views, embedding.space_arrays_in(space)).mean(axis=0)
     assert list(COLOURS)[int((vectors @ query).argmax())] == "green"
     assert len(places) == 0
     assert all(len(one.descriptor) == 4 * 48 for one in regions)

@@ -35,10 +35,10 @@ from productrecs.training.search.semantic_space_files import (
     write_space,
 )
 from productrecs.training.search.served_index import ServedIndex, index_folder
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedSemanticSpaces,
+    StoreSemanticSpaces,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 from tests.support.stores import new_store
@@ -86,7 +86,7 @@ class MeaningBench:
         """Return what another API process opens."""
         folder = index_folder(self.root, self.store.store_id)
         queries = QueryEmbedders(QueryEmbedder(self.embedder))
-        return ServedIndex(folder, ServedSemanticSpaces(folder.folder, queries))
+        return ServedIndex(folder, StoreSemanticSpaces(folder.folder, queries))
 
     def push(self, **titles: str) -> None:
         """Push items: ids with their titles."""

@@ -33,10 +33,10 @@ from productrecs.training.search.semantic_space_files import (
     ProductVectors,
     write_space,
 )
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedSemanticSpaces,
+    StoreSemanticSpaces,
     may_be_in_another_language,
 )
 
@@ -72,7 +72,7 @@ class MultilingualShop:
         vectors = ProductVectors(folder, embedder.model.name, LANGUAGES)
         words = embed_products(vectors, products, embedder).words
         write_space(folder, fit_space(vectors, words, embedder), LANGUAGES)
-        self.meaning = ServedSemanticSpaces(
+        self.meaning = StoreSemanticSpaces(
             folder, QueryEmbedders(languages=QueryEmbedder(embedder))
         )
         self.meaning.refresh()
@@ -206,7 +206,7 @@ def test_a_damaged_model_costs_only_the_other_languages(
     shop = copy(shops["en"])
     broken = replace(embedder.model, folder=tmp_path)  # the same name, but no arrays
     queries = QueryEmbedders(languages=QueryEmbedder(MultilingualEmbedder(broken)))
-    shop.meaning = ServedSemanticSpaces(shop.folder, queries)
+    shop.meaning = StoreSemanticSpaces(shop.folder, queries)
     shop.meaning.refresh()
 
     assert shop.find("cafeteira ").items == []

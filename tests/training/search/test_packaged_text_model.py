@@ -28,10 +28,10 @@ from productrecs.training.search.packaged_text_model import (
 )
 from productrecs.training.search.semantic_space_builder import embed_products, fit_space
 from productrecs.training.search.semantic_space_files import ProductVectors, write_space
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedSemanticSpaces,
+    StoreSemanticSpaces,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 
@@ -62,7 +62,7 @@ SAID = {"Hex keys, L-shaped, metric": "Hex keys for socket screws, chrome vanadi
 @pytest.fixture(scope="module")
 def shop(
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[list[str], ServedSemanticSpaces]:
+) -> tuple[list[str], StoreSemanticSpaces]:
     """Return the titles of a shop by item number, and what finds them by meaning."""
     folder = tmp_path_factory.mktemp("meaning")
     model = load_or_convert_packaged_text_model(folder / "model")
@@ -76,7 +76,7 @@ def shop(
     vectors = ProductVectors(folder, model.name)
     words = embed_products(vectors, products, embedder).words
     write_space(folder, fit_space(vectors, words, embedder))
-    served = ServedSemanticSpaces(folder, QueryEmbedders(QueryEmbedder(embedder)))
+    served = StoreSemanticSpaces(folder, QueryEmbedders(QueryEmbedder(embedder)))
     served.refresh()
     return [one.title for one in products], served
 
@@ -99,7 +99,7 @@ def shop(
     ],
 )
 def test_what_shoppers_call_a_thing_finds_it(
-    shop: tuple[list[str], ServedSemanticSpaces], query: str, wanted: set[str]
+    shop: tuple[list[str], StoreSemanticSpaces], query: str, wanted: set[str]
 ) -> None:
     titles, served = shop
     visible = np.ones(len(titles), dtype=np.bool_)

@@ -14,10 +14,10 @@ from productrecs.training.search.semantic_space_files import (
     stored_model_name,
 )
 from productrecs.training.search.served_index import ServedIndex, index_folder
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     QueryEmbedder,
     QueryEmbedders,
-    ServedSemanticSpaces,
+    StoreSemanticSpaces,
 )
 from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model
@@ -40,7 +40,7 @@ class SwitchBench(MeaningBench):
 
         folder = index_folder(self.root, self.store.store_id)
         queries = QueryEmbedders(by_model=by_model)
-        return ServedIndex(folder, ServedSemanticSpaces(folder.folder, queries))
+        return ServedIndex(folder, StoreSemanticSpaces(folder.folder, queries))
 
     def use(self, name: str) -> None:
         """Begin to embed with a model, as the indexing process does."""

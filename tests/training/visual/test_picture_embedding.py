@@ -84,7 +84,7 @@ def test_categories_teach_the_encoders_half(tmp_path: Path) -> None:
     shares = {}
     for name, known in (("taught", groups), ("untaught", [])):
         space, _ = embedding.fit(EmbeddingExamples(descriptors, known, NO_PAIRS))
-        vectors = embedding.vectors_of(descriptors, embedding.select_space(space))
+        vectors = embedding.vectors_of(descriptors, embedding.space_arrays_in(space))
         assert vectors.shape == (400, embedding.dimensions(space))
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
         shares[name] = nearest_share(vectors, kinds)

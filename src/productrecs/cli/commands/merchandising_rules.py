@@ -171,7 +171,7 @@ def _count_selected_products(services: Services, store: Store, content: RuleCont
     with contextlib.closing(services.database.raw_reader()) as reader:
         catalog.refresh(reader, 0)
         view = RulesView(store.store_id, zone, catalog)
-        in_force = view.with_rules_replaced(reader, [rule], now_ms).in_force
+        in_force = view.fixed_view_of_rules_alone(reader, [rule], now_ms).in_force
     return 0 if in_force is None else len(in_force.selected[rule.rule_id])
 
 

@@ -20,7 +20,7 @@ from productrecs.dashboard.assistant_tools.tool import (
     ToolError,
 )
 from productrecs.dashboard.page import Visit
-from productrecs.dashboard.pages.analyse.search_report_and_preview import (
+from productrecs.dashboard.pages.analyse.search_report_and_improvements import (
     IMPROVE_PATH,
     REMOVE_PATH,
     SearchPreview,

@@ -19,7 +19,9 @@ from productrecs.dashboard.list_explanations import (
 )
 from productrecs.dashboard.page import SubmittedFields, Visit
 from productrecs.dashboard.pages.analyse.demand_forecast import stock_status_and_colour
-from productrecs.dashboard.pages.analyse.search_report_and_preview import SearchPreviewer
+from productrecs.dashboard.pages.analyse.search_report_and_improvements import (
+    SearchPreviewer,
+)
 from productrecs.dashboard.pages.catalog.merchandising import RuleRow, show_rules
 from productrecs.dashboard.pages.catalog.placements import (
     PlacementPreview,

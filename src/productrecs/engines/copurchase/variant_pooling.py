@@ -242,7 +242,7 @@ def build_variant_pooling(
     if categories is not None:  # variants of a product have its category
         categories = categories[np.unique(product, return_index=True)[1]]
     evidence = PairGrader(product_lines, categories, options)
-    pairs = _strongest_pairs_with_variants(
+    pairs = _strongest_evident_pairs_involving_variants(
         product_lines, weights, variant_counts > 1, evidence, options
     )
     members = np.lexsort((-sold, product))
@@ -285,7 +285,7 @@ def ranks_by_fit(owners: Ints, product_pairs: Ints, fit: Floats) -> Ints:
     return ranks
 
 
-def _strongest_pairs_with_variants(
+def _strongest_evident_pairs_involving_variants(
     lines: Baskets,
     weights: Floats,
     has_variants: Bools,

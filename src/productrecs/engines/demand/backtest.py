@@ -25,11 +25,11 @@ from productrecs.engines.demand.demand_series import (
 from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
     NORMAL_P90,
+    ActualSalesForScoring,
     EnsembleWeights,
     ForecastsWithActualSales,
     IntervalCalibration,
     MethodForecasts,
-    ObservedDemand,
     fit_ensemble_weights,
     fit_interval_calibration,
     no_calibration,
@@ -235,7 +235,9 @@ def _fit_and_score_ensemble(
     on_sale = np.concatenate(past_forecasts.on_sale)
     levels = np.concatenate(past_forecasts.levels)
     classes = np.concatenate(past_forecasts.classes)
-    observed = ObservedDemand(actual, on_sale, levels, np.concatenate(past_forecasts.jumps))
+    observed = ActualSalesForScoring(
+        actual, on_sale, levels, np.concatenate(past_forecasts.jumps)
+    )
     ensemble_weights, ensemble_paths = fit_ensemble_weights(
         methods, observed, classes, has_model=has_model
     )

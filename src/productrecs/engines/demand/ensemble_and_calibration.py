@@ -264,7 +264,11 @@ def statistical_only_weights() -> EnsembleWeights:
 
 
 def fit_ensemble_weights(
-    methods: MethodForecasts, observed: ObservedDemand, classes: Ints, *, has_model: bool
+    methods: MethodForecasts,
+    observed: ActualSalesForScoring,
+    classes: Ints,
+    *,
+    has_model: bool,
 ) -> tuple[EnsembleWeights, ForecastPaths]:
     """Return the ensemble with the least error against `observed`, and its forecast."""
     options = np.concatenate((_WITHOUT_MODEL, _WITH_MODEL)) if has_model else _WITHOUT_MODEL
@@ -295,7 +299,7 @@ def fit_ensemble_weights(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ObservedDemand:
+class ActualSalesForScoring:
     """Actual sales, for comparison with forecasts: [n, days], and each row's scales [n]."""
 
     actual: Amounts

@@ -99,11 +99,11 @@ def statistical_forecast(
     demand: DailyDemand,
     origin: int,
     options: DemandForecastOptions,
-    shrinkage: float = DEFAULT_SHRINKAGE,
+    season_shrinkage: float = DEFAULT_SHRINKAGE,
 ) -> ForecastPaths:
     """Return each item's forecast for the HORIZON days after `origin`, by the ladder.
 
-    `shrinkage` is the shrinkage of the store's season.
+    `season_shrinkage` is the shrinkage of the store's season.
     """
     future_days = demand.ordinals(origin, HORIZON)
     demand_classes = classify_demand(demand, origin, options)
@@ -114,7 +114,7 @@ def statistical_forecast(
         without_bulk, bulk_order_additions(demand, origin, caps), profile, demand_classes
     )
     season = seasonal_factors(store_totals(demand.until(origin)), origin)
-    shape = profile[weekdays(future_days)] * shrink_season(season, shrinkage)
+    shape = profile[weekdays(future_days)] * shrink_season(season, season_shrinkage)
     quantiles = _quantiles_of_own_days(without_bulk, demand, levels[:, None] * shape)
     mean = ((levels * growth)[:, None] * shape).astype(np.float32)
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)

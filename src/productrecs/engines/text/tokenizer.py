@@ -295,11 +295,11 @@ def _amount_at(tokens: list[_Token], index: int) -> _NumberWithUnit:
         part = normalize_number(after.text)  # 1 1/2 is 1.5
         if part.startswith("0."):
             number, end = number + part[1:], end + 1
-    unit, end = _unit_at(tokens, end)
+    unit, end = _unit_and_end_at(tokens, end)
     return _NumberWithUnit(number, unit, end)
 
 
-def _unit_at(tokens: list[_Token], index: int) -> tuple[str, int]:
+def _unit_and_end_at(tokens: list[_Token], index: int) -> tuple[str, int]:
     """Return the canonical unit at `index`, or "", and the index after it."""
     token, then = _token_at(tokens, index), _token_at(tokens, index + 1)
     if token is None:

@@ -314,7 +314,7 @@ def split_compound(word: str, vocabulary: Vocabulary) -> tuple[str, str] | None:
         head = word[cut:]
         if not vocabulary.has(head) and len(vocabulary.words_ending_with(head, 2)) < 2:  # noqa: PLR2004
             continue  # neither a word nor the end of several
-        first = _catalog_form(word[:cut], vocabulary)
+        first = _known_form_of_compound_start(word[:cut], vocabulary)
         if first is not None:
             return first, head
     return None
@@ -352,12 +352,12 @@ def _inflected_forms(word: str) -> list[str]:
 def _is_first_part(first: str, vocabulary: Vocabulary) -> bool:
     if len(first) < _MIN_FIRST or not first.isalpha():
         return False
-    if _catalog_form(first, vocabulary) is not None:
+    if _known_form_of_compound_start(first, vocabulary) is not None:
         return True
     return len(vocabulary.completions(first, 2)) > 1
 
 
-def _catalog_form(first: str, vocabulary: Vocabulary) -> str | None:
+def _known_form_of_compound_start(first: str, vocabulary: Vocabulary) -> str | None:
     """Return the word of a first part, without linking letters."""
     for link in _LINKING_LETTERS:
         word = first.removesuffix(link) if link else first

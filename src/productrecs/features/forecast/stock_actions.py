@@ -132,9 +132,9 @@ class StockActions:
         unit_values = np.where(np.isnan(costs), np.round(prices, 2), costs)
         self._unit_values = unit_values
         self._overstock_values = np.round(self._plan.surplus * unit_values, 2)
-        self._alert_indexes = _alert_indexes(self._stock, self._plan)
+        self._most_urgent_alert_codes = _most_urgent_alert_codes(self._stock, self._plan)
         self._units_on_order = self._on_order.arriving_until(np.full(size, np.inf))
-        is_overstock = self._alert_indexes == _ALERTS.index(StockAlert.OVERSTOCK)
+        is_overstock = self._most_urgent_alert_codes == _ALERTS.index(StockAlert.OVERSTOCK)
         self._money = np.where(is_overstock, self._overstock_values, self._revenue_at_risk)
 
     def __len__(self) -> int:
@@ -155,18 +155,18 @@ class StockActions:
     def healthy_count(self) -> int:
         """How many products have a stock count and no alert."""
         counted = np.array([item.stock_qty is not None for item in self._items], np.bool_)
-        return int((counted & (self._alert_indexes < 0)).sum())
+        return int((counted & (self._most_urgent_alert_codes < 0)).sum())
 
     def count(self, alert: StockAlert) -> int:
         """Return how many products have this alert."""
-        return int((self._alert_indexes == _ALERTS.index(alert)).sum())
+        return int((self._most_urgent_alert_codes == _ALERTS.index(alert)).sum())
 
     @property
     def due_later_count(self) -> int:
         """How many products without an order alert are due before the next order."""
         is_due = (self._plan.order_in >= 0) & (self._plan.order_in < self._order_days)
         to_order = [_ALERTS.index(alert) for alert in ORDER_ALERTS]
-        return int((is_due & ~np.isin(self._alert_indexes, to_order)).sum())
+        return int((is_due & ~np.isin(self._most_urgent_alert_codes, to_order)).sum())
 
     def top_actions(self, limit: int, by: str | None = None) -> list[StockAction]:
         """Return the first `limit` actions, sorted by money, or by one of `SORT_ORDERS`.
@@ -174,7 +174,11 @@ class StockActions:
         Ties are sorted by money, then by id.
         """
         order = np.lexsort(
-            (-self._expected, -np.nan_to_num(self._money), self._alert_indexes < 0)
+            (
+                -self._expected,
+                -np.nan_to_num(self._money),
+                self._most_urgent_alert_codes < 0,
+            )
         )
         if by is not None:
             order = order[np.argsort(self._sort_keys(by)[order], kind="stable")]
@@ -195,7 +199,7 @@ class StockActions:
         order_in = int(plan.order_in[row])
         surplus = _none_if_nan(plan.surplus[row])
         cover = _none_if_nan(self._days_of_cover[row])
-        code = int(self._alert_indexes[row])
+        code = int(self._most_urgent_alert_codes[row])
         sold = (None, None, None) if item.sold is None else json.loads(item.sold)
         return StockAction(
             item_id=item.item_id,
@@ -318,7 +322,7 @@ def _nan_if_none(values: list[float | None]) -> Floats:
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
-def _alert_indexes(stock: Floats, plan: StockPlan) -> Ints:
+def _most_urgent_alert_codes(stock: Floats, plan: StockPlan) -> Ints:
     """Return each item's most urgent alert as an index into _ALERTS; -1 for none."""
     lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
     runs_out = is_due | (np.nan_to_num(plan.uncovered) > _MIN_UNITS_AT_RISK)

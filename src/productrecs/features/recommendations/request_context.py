@@ -44,13 +44,13 @@ _MAX_LATER_INTERACTIONS: Final = 20  # maximum number of later interactions
 _MAX_SIGNALS: Final = 3
 _CATEGORY_ITEMS: Final = 20
 
-InterestSignal = tuple[int, str, int]
+TermInterest = tuple[int, str, int]
 """A kind of event, its term, and the number of later product interactions."""
 
 
 def fuse_visit_with_interest_signals(
     visit: RankedItems,
-    signals: Sequence[InterestSignal],
+    signals: Sequence[TermInterest],
     eligible: EligibleItems,
     language: str,
 ) -> RankedItems:
@@ -68,7 +68,7 @@ def fuse_visit_with_interest_signals(
 
 
 def _items_for_signal(
-    signal: InterestSignal, eligible: EligibleItems, language: str
+    signal: TermInterest, eligible: EligibleItems, language: str
 ) -> list[int]:
     """Return what others chose after this signal, then the category's top items."""
     kind, term, _ = signal
@@ -118,7 +118,7 @@ class ShopperContext(NamedTuple):
     # The strongest above a view, as `InteractionType`.
     interactions: Mapping[int, int] = _NO_INTERACTIONS
     interest_signals: tuple[
-        InterestSignal, ...
+        TermInterest, ...
     ] = ()  # searches and category views, newest first
     ignored: Mapping[int, float] = _NO_WEIGHTS  # ignored products and their impressions
     fatigue: Mapping[int, float] = _NO_WEIGHTS  # ignored products and their score factors
@@ -273,7 +273,7 @@ def _current_visitor(histories: Sequence[ShopperHistory]) -> int | None:
     return None if current is None else current.visitor
 
 
-def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSignal, ...]:
+def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[TermInterest, ...]:
     """Return the shopper's searches and category views, newest first."""
     return tuple(
         [

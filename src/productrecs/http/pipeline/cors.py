@@ -30,7 +30,7 @@ ANY_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_ANY_ORIGIN, _EXPO
 REFUSED_ORIGIN_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (_VARY,)
 
 
-class ForeignOriginError(ProductRecsError):
+class NotOwnPageOriginError(ProductRecsError):
     """A page of another origin called; only programs and the service's own pages may."""
 
 
@@ -56,11 +56,11 @@ def refuse_foreign_origin(origin: str | None, base: str) -> None:
     The scheme may differ: a proxy may speak TLS in our place.
 
     Raises:
-        ForeignOriginError: for any other origin.
+        NotOwnPageOriginError: for any other origin.
     """
     if origin is not None and urlsplit(base).netloc != origin.partition("://")[2].lower():
         message = (
             "only this service's own pages may send an Origin header here; leave it out in "
             "programs"
         )
-        raise ForeignOriginError(message)
+        raise NotOwnPageOriginError(message)

@@ -44,7 +44,7 @@ from productrecs.http.pipeline.authentication import (
     SecretKeyRequiredError,
     UnknownKeyError,
 )
-from productrecs.http.pipeline.cors import ForeignOriginError
+from productrecs.http.pipeline.cors import NotOwnPageOriginError
 from productrecs.http.pipeline.url_decoding_and_base_url import (
     BadPathError,
     base_url_for_reply,
@@ -80,7 +80,7 @@ from productrecs.storage.files.search_index_files import DamagedIndexError
 from productrecs.storage.sql.idempotency_keys import IdempotencyConflictError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.billing.plans_and_subscriptions import BillingInactiveError
-from productrecs.training.visual.photo_search_client import PhotoWorkerError
+from productrecs.training.visual.photo_worker_owner import PhotoWorkerError
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -107,7 +107,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         MetricsTokenError: ErrorCode(401, "metrics_token_invalid"),
         BillingInactiveError: ErrorCode(402, "billing_inactive"),
         CatalogLimitError: ErrorCode(402, "plan_limit_catalog"),
-        ForeignOriginError: ErrorCode(403, "origin_refused"),
+        NotOwnPageOriginError: ErrorCode(403, "origin_refused"),
         UnknownItemError: ErrorCode(404, "item_unknown"),
         UnknownOrderError: ErrorCode(404, "order_unknown"),
         UnknownGuideError: ErrorCode(404, "guide_unknown"),

@@ -18,7 +18,7 @@ from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
     read_model_file,
 )
-from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+from productrecs.training.visual.photo_worker_owner import PhotoWorkerOwner
 from productrecs.training.visual.picture_encoders import PictureEncoders
 
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ class PhotoWorkerPool:
         self._text_reader = text_reader
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
         self._local = threading.local()
-        self._clients: list[PhotoWorkerClient] = []
+        self._clients: list[PhotoWorkerOwner] = []
         self._queue = StoreFairQueue(_THREADS, _MAX_WAITING)
 
     def check_capacity(self, store_id: StoreId) -> None:
@@ -63,7 +63,7 @@ class PhotoWorkerPool:
         self._queue.check_capacity(store_id)
 
     async def run(
-        self, store_id: StoreId, action: Callable[[PhotoWorkerClient], Result]
+        self, store_id: StoreId, action: Callable[[PhotoWorkerOwner], Result]
     ) -> Result:
         """Return the result of `action`, run when it is its store's turn.
 
@@ -85,10 +85,10 @@ class PhotoWorkerPool:
         for client in self._clients:
             client.close()
 
-    def _get_or_create_thread_client(self) -> PhotoWorkerClient:
-        found: PhotoWorkerClient | None = getattr(self._local, "client", None)
+    def _get_or_create_thread_client(self) -> PhotoWorkerOwner:
+        found: PhotoWorkerOwner | None = getattr(self._local, "client", None)
         if found is None:
-            found = self._local.client = PhotoWorkerClient(
+            found = self._local.client = PhotoWorkerOwner(
                 self._detectors, self._encoders, text_reader=self._text_reader
             )
             self._clients.append(found)

@@ -114,7 +114,7 @@ _SIGNAL_KINDS: Final = frozenset(
 _BY_TIME: Final = itemgetter(2, 1)
 
 
-class InterestSignal(NamedTuple):
+class TermInterest(NamedTuple):
     """A shopper's interest: a category, a query, a brand or a colour."""
 
     kind: int  # EventKind
@@ -137,7 +137,7 @@ class ShopperHistory:
     bought_at: "array[int]" = field(default_factory=_empty_int64)  # times of `bought`
     newest_ms: int = 0
     visitor: int = 0  # core.ids.visitor_hash of their newest visit
-    interest_signals: tuple[InterestSignal, ...] = ()  # newest last, up to _SIGNALS_LIMIT
+    interest_signals: tuple[TermInterest, ...] = ()  # newest last, up to _SIGNALS_LIMIT
     action_count: int = 0  # product actions read so far
     shown: RecentImpressions = field(default_factory=RecentImpressions)
     recent_kinds: bytearray = field(default_factory=bytearray)  # EventKind of each recent
@@ -235,7 +235,7 @@ class ShopperHistory:
             if fact[3] is not None:
                 about_items.append(fact)
             elif fact[5]:
-                signal = InterestSignal(
+                signal = TermInterest(
                     fact[0],
                     fact[5],
                     self.action_count + len(about_items),

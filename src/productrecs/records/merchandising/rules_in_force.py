@@ -326,7 +326,7 @@ class RulesView:
             self._rules, self._seq = rules, rules_seq
             self._resolve_again_if_due(now_ms)
 
-    def with_rules_replaced(
+    def fixed_view_of_rules_alone(
         self, reader: RawReader, rules: Iterable[Rule], now_ms: int
     ) -> "RulesView":
         """Return a fixed view of `rules` alone for the same catalog, as of now.

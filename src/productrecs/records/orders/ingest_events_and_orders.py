@@ -154,7 +154,7 @@ def ingest_order(
     first_seq = log.take_seqs(len(order.lines))
     if order.confirmed:
         record_confirmed_order_time(purchases, now_ms)
-    receipt = purchases.record_receipt_unless_repeated(order.order_id, now_ms)
+    receipt = purchases.number_receipt_unless_repeated_recently(order.order_id, now_ms)
     duplicate = OrderReceipt(order.order_id, items_ingested=0, duplicate=True)
     if receipt is None and not order.confirmed:
         return duplicate
@@ -189,7 +189,7 @@ def _put_order(
     *,
     is_excess: bool,
 ) -> None:
-    order = _without_erased_customer(log, order, now_ms, is_repeated=receipt > 0)
+    order = _without_erased_order_names(log, order, now_ms, is_repeated=receipt > 0)
     void = (
         not order.confirmed and UnconfirmedPurchasePolicy(log, now_ms).leaves_out_orders()
     )
@@ -254,7 +254,9 @@ def _confirm_lines(
     now_ms: int,
 ) -> None:
     """Let the lines of an earlier order count; whose they are, `order` knows better."""
-    order = _without_erased_customer(log, order, now_ms, is_repeated=earlier[0].receipt > 0)
+    order = _without_erased_order_names(
+        log, order, now_ms, is_repeated=earlier[0].receipt > 0
+    )
     identity_linker = IdentityLinker(
         EventRepository(log.transaction, log.store_id), [order]
     )
@@ -301,7 +303,7 @@ def _without_erased_names(
     return event
 
 
-def _without_erased_customer(
+def _without_erased_order_names(
     log: StoreLogTransaction, order: NewOrder, now_ms: int, *, is_repeated: bool
 ) -> NewOrder:
     """Return an order without erased names.

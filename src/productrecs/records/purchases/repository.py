@@ -131,7 +131,9 @@ _RECEIPTS: Final = (
 class PurchaseRepository(StoreScopedRepository):
     """One store's purchases, inside one transaction; never commits."""
 
-    def record_receipt_unless_repeated(self, order_id: str, now_ms: int) -> int | None:
+    def number_receipt_unless_repeated_recently(
+        self, order_id: str, now_ms: int
+    ) -> int | None:
         """Record an order; return its receipt number (0, 1, ...), None for a duplicate.
 
         A repeat within seven days is a duplicate and does not extend the window; at
@@ -234,7 +236,7 @@ class PurchaseRepository(StoreScopedRepository):
         )
         return [PurchaseLine(*row) for row in self._connection.execute(query)]
 
-    def order_keys(self, page: OrderPageQuery) -> list[tuple[str, int]]:
+    def next_order_ids_and_receipts(self, page: OrderPageQuery) -> list[tuple[str, int]]:
         """Return the next orders by id and receipt; a `buy` event's order id is one too."""
         columns = purchase_lines.c
         key = (columns.order_id, columns.receipt)

@@ -176,7 +176,7 @@ def _write_model_files(folder: Path, arrays: Arrays, facts: Mapping[str, object]
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         location = _ArrayLocation(array.dtype.str, array.shape, 0, "")
         if content.nbytes >= _LARGE:
-            _write_durably(_array_path(folder, name), content)
+            _create_and_sync_file(_array_path(folder, name), content)
             locations[name] = location._replace(sha256=hashlib.sha256(content).hexdigest())
         else:
             small += bytes(-len(small) % _ALIGNMENT)
@@ -186,7 +186,7 @@ def _write_model_files(folder: Path, arrays: Arrays, facts: Mapping[str, object]
     size = _BODY + len(manifest) + 1
     body = f"{manifest}{' ' * (-size % _ALIGNMENT)}\n".encode() + small
     checksum = hashlib.sha256(body).hexdigest()
-    _write_durably(folder / _MODEL, f"{checksum}\n".encode() + body)
+    _create_and_sync_file(folder / _MODEL, f"{checksum}\n".encode() + body)
 
 
 def _array_path(folder: Path, name: str) -> Path:
@@ -204,7 +204,7 @@ def _array_locations(manifest: Mapping[str, Any]) -> dict[str, _ArrayLocation]:
     return {name: _ArrayLocation(*fields) for name, fields in manifest["arrays"].items()}
 
 
-def _write_durably(path: Path, content: bytes | memoryview) -> None:
+def _create_and_sync_file(path: Path, content: bytes | memoryview) -> None:
     with path.open("xb") as file:
         file.write(content)
         file.flush()

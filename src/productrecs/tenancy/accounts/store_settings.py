@@ -117,7 +117,7 @@ def _parse_currency(text: str) -> str:
     return name
 
 
-def _parse_price_format(text: str) -> str:
+def _parse_price_example(text: str) -> str:
     is_form = re.search(r"1\D?234(\D0+)?", text) and not re.search(r"[\0-\x1f]", text)
     if text and not (is_form and len(text) <= MAX_PRICE_FORMAT):
         message = (
@@ -269,7 +269,7 @@ SETTINGS: Final[tuple[SettingSpec, ...]] = (
     ),
     SettingSpec(
         "price_format",
-        _parse_price_format,
+        _parse_price_example,
         "how widgets write the price 1234: `1.234,00 €`; empty: as the page's language",
     ),
     SettingSpec(

@@ -163,14 +163,14 @@ class CallMeter:
         self._earlier_months: deque[MonthlyCallCount] = deque()  # months with unsaved calls
         self._current_month = MonthlyCallCount(month_at(now_ms).name)
         self.is_used = False
-        self._set_subscription_and_month(subscription, now_ms)
+        self._begin_month_and_compute_limits(subscription, now_ms)
         self._current_month.set_stored_total(stored, self._limit)
 
     def check_quota(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
         """Return the notice for one more call; None below 80 % of the quota."""
         is_current = self._since <= now_ms < self._until  # the clock may be set back
         if not is_current or subscription is not self._subscription:
-            self._set_subscription_and_month(subscription, now_ms)
+            self._begin_month_and_compute_limits(subscription, now_ms)
         self.is_used = True
         current = self._current_month
         used = current.counted_elsewhere + current.counted
@@ -204,7 +204,9 @@ class CallMeter:
         """The plan's calls per month."""
         return self._limit
 
-    def _set_subscription_and_month(self, subscription: Subscription, now_ms: int) -> None:
+    def _begin_month_and_compute_limits(
+        self, subscription: Subscription, now_ms: int
+    ) -> None:
         """Compute limits from the plan and the month; they apply until one changes."""
         month = month_at(now_ms)
         if month.name != self._current_month.month:

@@ -194,7 +194,7 @@ class Indexer:
         """Update the serving index; start a draft if needed."""
         if head.seq == 0 and indexing.live is None:
             return False  # a store without a catalog has no index
-        self._open_and_check_serving_index(indexing)
+        self._open_and_repair_serving_index_if_due(indexing)
         if indexing.draft is None and self._is_missing_or_in_other_language(
             reader, head, store, indexing
         ):
@@ -207,7 +207,7 @@ class Indexer:
             return False
         return not live.index_next_batch(reader, head.seq, publish=True)
 
-    def _open_and_check_serving_index(self, indexing: _StoreIndexState) -> None:
+    def _open_and_repair_serving_index_if_due(self, indexing: _StoreIndexState) -> None:
         """Find the serving index and check its integrity.
 
         Raises:

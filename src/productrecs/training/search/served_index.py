@@ -32,9 +32,9 @@ from productrecs.storage.files.search_index_files import (
     IndexFolder,
     IndexManifest,
 )
-from productrecs.training.search.served_semantic_spaces import (
+from productrecs.training.search.store_semantic_spaces import (
     NO_PRODUCTS,
-    ServedSemanticSpaces,
+    StoreSemanticSpaces,
 )
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class ServedIndex:
     """One store's index in one process; one thread refreshes it, any number search it."""
 
     def __init__(
-        self, folder: IndexFolder, meaning: ServedSemanticSpaces | None = None
+        self, folder: IndexFolder, meaning: StoreSemanticSpaces | None = None
     ) -> None:
         """Start without an index; `refresh` opens it. `meaning` adds similar products."""
         self._folder = folder

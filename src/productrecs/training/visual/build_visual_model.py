@@ -123,7 +123,7 @@ def build_and_publish_visual_model(
         facts: dict[str, Any] = {"learned_from": len(items), "taught_by": teacher}
         serving, learned_seq = None, progress.seq
     else:
-        space, facts = embedding.select_space(serving.arrays), dict(serving.facts)
+        space, facts = embedding.space_arrays_in(serving.arrays), dict(serving.facts)
     vectors, is_new = _embed_items(database, store_id, items, embedding, space, serving)
     arrays = {
         **_build_visual_model(items, vectors, is_new, serving).to_arrays(),

@@ -32,9 +32,6 @@ from productrecs.records.pictures.decode_picture import (
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.photo_matcher import PhotoMatcher, RegionMatches
-from productrecs.training.visual.photo_search_client import (
-    IDLE_PRIORITY,
-)
 from productrecs.training.visual.photo_search_messages import (
     ALIKE,
     PhotoItemsReply,
@@ -44,6 +41,9 @@ from productrecs.training.visual.photo_search_messages import (
     PhotoReply,
     PhotoSearchRequest,
     pack_ranked,
+)
+from productrecs.training.visual.photo_worker_owner import (
+    IDLE_PRIORITY,
 )
 from productrecs.training.visual.picture_embedding import DescriptorEmbedding
 from productrecs.training.visual.picture_encoders import (

@@ -65,7 +65,7 @@ class DescriptorEmbedding(Protocol):
     def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the learned arrays of a store's pictures, and the name of the teacher."""
 
-    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def space_arrays_in(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return the stored arrays that came from `fit`."""
 
     def dimensions(self, space: Arrays) -> int:
@@ -90,7 +90,7 @@ class BuiltInEmbedding:
         space, verdict = fit_supervised_space(*examples)
         return space.to_arrays(), verdict.teacher
 
-    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def space_arrays_in(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return the space among the arrays."""
         return DescriptorProjection.from_arrays(arrays).to_arrays()
 
@@ -128,7 +128,7 @@ class ModelEmbedding:
         length = descriptors.shape[1] // _BYTES if len(descriptors) else 0
         return {"space_length": np.array([length], dtype=np.int64)}, "nobody"
 
-    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def space_arrays_in(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return that among the arrays."""
         return {"space_length": arrays["space_length"]}
 
@@ -168,10 +168,10 @@ class FusedEmbedding:
             features, examples.groups
         ).to_arrays(), teacher
 
-    def select_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    def space_arrays_in(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return both spaces among the arrays."""
         return (
-            self._own.select_space(arrays)
+            self._own.space_arrays_in(arrays)
             | FeatureProjection.from_arrays(arrays).to_arrays()
         )
 

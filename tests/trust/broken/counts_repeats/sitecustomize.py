@@ -6,7 +6,7 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.purchases.repository import PurchaseRepository
 
 _WEEKS = itertools.count(1)
-_admit = PurchaseRepository.record_receipt_unless_repeated
+_admit = PurchaseRepository.number_receipt_unless_repeated_recently
 
 
 def _after_a_week(self: PurchaseRepository, order_id: str, now_ms: int) -> int | None:
@@ -15,4 +15,4 @@ def _after_a_week(self: PurchaseRepository, order_id: str, now_ms: int) -> int |
 
 
 EventRepository.record_event_id_if_new = lambda *_: True  # type: ignore[method-assign]  # the fault itself
-PurchaseRepository.record_receipt_unless_repeated = _after_a_week  # type: ignore[method-assign]
+PurchaseRepository.number_receipt_unless_repeated_recently = _after_a_week  # type: ignore[method-assign]

@@ -48,7 +48,7 @@ from productrecs.features.looks.look import (
 from productrecs.features.looks.photo_spots import find_spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import MAX_BYTES
-from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+from productrecs.training.visual.photo_worker_owner import PhotoWorkerOwner
 
 _ROW_ERROR: Final = re.compile(r"hotspots\.(\d+)\.?\w* ?(.*)", re.DOTALL)
 _NEW_BOX: Final = ("40", "40", "20", "20")
@@ -356,7 +356,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
         look_editor_of(visit), look, visit.store.domain, trusted
     )
 
-    def search_and_propose(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
+    def search_and_propose(worker: PhotoWorkerOwner) -> tuple[HotspotDraft, ...]:
         pictures = worker.search_in(cached_store.pictures)
         spots = find_spots_in_picture(data, pictures, state.catalog, visible)
         proposals = propose_hotspots(spots, state.catalog, stored_hotspots)

@@ -272,7 +272,7 @@ async def list_orders(
             purchases = PurchaseRepository(connection, store.store_id)
             catalog = CatalogRepository(connection, store.store_id)
             page = OrderPageQuery(after, limit + 1, since_ms, confirmed)
-            keys = purchases.order_keys(page)
+            keys = purchases.next_order_ids_and_receipts(page)
 
             def load_ids_or_orders(chosen: Sequence[tuple[str, int]]) -> Iterable[object]:
                 ids = [order_id for order_id, _ in chosen]

@@ -39,7 +39,7 @@ from productrecs.schemas.photos import (
 from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.cached_store import CachedStore
 from productrecs.serving.card_replies import photo_search_body, photo_search_cards
-from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+from productrecs.training.visual.photo_worker_owner import PhotoWorkerOwner
 
 routes = Routes("widget")
 
@@ -90,7 +90,7 @@ async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> 
 async def _read_photo_and_reply(
     request: Request,
     price_list: str,
-    make_body: Callable[[ProcessContext, CachedStore, bytes, PhotoWorkerClient], bytes],
+    make_body: Callable[[ProcessContext, CachedStore, bytes, PhotoWorkerOwner], bytes],
 ) -> Response:
     """Read the photo, and let a photo worker compare it with the store's pictures."""
     exchange: RequestContext = request.scope["productrecs"]
@@ -112,7 +112,7 @@ def _photo_search_body(
     context: ProcessContext,
     cached_store: CachedStore,
     body: bytes,
-    photo_client: PhotoWorkerClient,
+    photo_client: PhotoWorkerOwner,
 ) -> bytes:
     photo = parse_photo_search(parse_json(body))
     catalog, in_force = cached_store.state.catalog, cached_store.state.rules_in_force
@@ -164,7 +164,7 @@ def _photo_analysis_body(
     context: ProcessContext,
     cached_store: CachedStore,
     body: bytes,
-    photo_client: PhotoWorkerClient,
+    photo_client: PhotoWorkerOwner,
 ) -> bytes:
     photo = parse_photo_data(parse_json(body))
     try:

@@ -27,11 +27,11 @@ from productrecs.records.pictures.sandboxed_decoder import (
     SandboxedDecoder,
 )
 from productrecs.storage.files.model_files import publish_arrays
-from productrecs.training.visual import photo_search_client as module
+from productrecs.training.visual import photo_worker_owner as module
 from productrecs.training.visual.photo_matcher import PhotoMatcher
-from productrecs.training.visual.photo_search_client import (
-    PhotoWorkerClient,
+from productrecs.training.visual.photo_worker_owner import (
     PhotoWorkerError,
+    PhotoWorkerOwner,
 )
 from productrecs.training.visual.picture_embedding import (
     BuiltInEmbedding,
@@ -62,8 +62,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> ServedVisualModel:
 
 
 @pytest.fixture(scope="module")
-def lookout() -> Iterator[PhotoWorkerClient]:
-    found = PhotoWorkerClient()
+def lookout() -> Iterator[PhotoWorkerOwner]:
+    found = PhotoWorkerOwner()
     yield found
     found.close()
 
@@ -93,7 +93,7 @@ def _is_same(one: RankedItems, other: RankedItems) -> bool:
 
 
 def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
-    lookout: PhotoWorkerClient, pictures: ServedVisualModel
+    lookout: PhotoWorkerOwner, pictures: ServedVisualModel
 ) -> None:
     there = lookout.search_in(pictures)
     with SandboxedDecoder() as viewer:
@@ -129,7 +129,7 @@ def test_detectors_reach_the_process_that_reads_photos(
     found = []
 
     for detectors in ([objects], [objects, body]):
-        with contextlib.closing(PhotoWorkerClient(detectors)) as client:
+        with contextlib.closing(PhotoWorkerOwner(detectors)) as client:
             there = client.search_in(pictures)
             places = there.similar_items_by_region(encoded(photo), 1, VISIBLE).regions
             found.append(({place.label for place in places}, places[0].is_garment))
@@ -138,7 +138,7 @@ def test_detectors_reach_the_process_that_reads_photos(
 
 
 def test_what_is_no_picture_is_refused_and_the_process_lives_on(
-    lookout: PhotoWorkerClient, pictures: ServedVisualModel
+    lookout: PhotoWorkerOwner, pictures: ServedVisualModel
 ) -> None:
     there = lookout.search_in(pictures)
     there.similar_items(PHOTO, 1, VISIBLE)
@@ -154,7 +154,7 @@ def test_what_is_no_picture_is_refused_and_the_process_lives_on(
 
 
 def test_a_store_without_pictures_has_nothing_alike(
-    lookout: PhotoWorkerClient, tmp_path: Path
+    lookout: PhotoWorkerOwner, tmp_path: Path
 ) -> None:
     there = lookout.search_in(ServedVisualModel(tmp_path, StoreId("bare")))
 
@@ -163,7 +163,7 @@ def test_a_store_without_pictures_has_nothing_alike(
 
 
 def test_another_starts_where_one_was_killed(pictures: ServedVisualModel) -> None:
-    lookout = PhotoWorkerClient()
+    lookout = PhotoWorkerOwner()
     there = lookout.search_in(pictures)
     there.similar_items(PHOTO, 1, VISIBLE)
     assert lookout.pid is not None
@@ -186,7 +186,7 @@ def test_another_starts_where_one_was_killed(pictures: ServedVisualModel) -> Non
 def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
     pictures: ServedVisualModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starved = PhotoWorkerClient(idle_seconds=0.001)
+    starved = PhotoWorkerOwner(idle_seconds=0.001)
     policies = []
 
     def sees(process: WorkerProcess, *question: Any) -> object:
@@ -211,14 +211,14 @@ def test_where_no_process_starts_the_photo_is_sent_again(
     monkeypatch.setattr(module, "PHOTO_WORKER_MODULE", "productrecs.nobody")
 
     with pytest.raises(PhotoWorkerError, match="retry in a moment"):
-        PhotoWorkerClient().search_in(pictures).similar_items(PHOTO, 1, VISIBLE)
+        PhotoWorkerOwner().search_in(pictures).similar_items(PHOTO, 1, VISIBLE)
 
 
 def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
     pictures: ServedVisualModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
-    lookout = PhotoWorkerClient()
+    lookout = PhotoWorkerOwner()
     lookout.search_in(pictures).similar_items(PHOTO, 1, VISIBLE)
     assert lookout.pid is not None
     processes = [lookout.pid, _child_of(lookout.pid)]
@@ -244,7 +244,7 @@ class Behind(ServedVisualModel):
 
 
 def test_a_model_that_is_gone_is_waited_for(
-    lookout: PhotoWorkerClient, pictures: ServedVisualModel
+    lookout: PhotoWorkerOwner, pictures: ServedVisualModel
 ) -> None:
     there = lookout.search_in(Behind(pictures))
 

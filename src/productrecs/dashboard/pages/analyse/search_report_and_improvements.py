@@ -1,4 +1,4 @@
-"""Search report and preview: what shoppers search for, reasons, how to improve it."""
+"""Search report and improvements: what shoppers search for, why, and synonyms and rules."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

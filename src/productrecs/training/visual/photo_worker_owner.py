@@ -1,4 +1,4 @@
-"""Photo search client: sends photos to the process that compares them.
+"""Photo worker owner: runs the process that compares photos, and sends it photos.
 
 The worker reads photos through a sandboxed decoder and compares them with the store's
 memory-mapped pictures. It does not block other replies.
@@ -62,7 +62,7 @@ class PhotoWorkerError(ProductRecsError):
 _Reply = TypeVar("_Reply", PhotoItemsReply, PhotoRegionReplies)
 
 
-class PhotoWorkerClient:
+class PhotoWorkerOwner:
     """The photo worker, started on first use; for one thread at a time.
 
     It has idle priority, so that no other reply waits for a photo. If a photo times out
@@ -157,7 +157,7 @@ class PhotoWorkerClient:
 class StorePhotoSearch:
     """Photo search in one store's pictures, answered by the photo worker."""
 
-    def __init__(self, worker: PhotoWorkerClient, pictures: ServedVisualModel) -> None:
+    def __init__(self, worker: PhotoWorkerOwner, pictures: ServedVisualModel) -> None:
         """Search `pictures` through `worker`."""
         self._worker, self._pictures = worker, pictures
 

@@ -1,4 +1,4 @@
-"""Served semantic spaces: a store's products of similar meaning in one process."""
+"""Store semantic spaces: a store's products of similar meaning in one process."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -217,7 +217,7 @@ class ServedSemanticSpace:
         self._served = None
 
 
-class ServedSemanticSpaces:
+class StoreSemanticSpaces:
     """One store's products of similar meaning, in the store's language and in others."""
 
     def __init__(self, folder: Path, queries: QueryEmbedders) -> None:
