@@ -32,7 +32,7 @@ from tests.support.object_server import RADOSGW, ObjectServer, object_server
 from tests.support.service import Service
 from tests.support.stores import new_store
 
-_CLUSTER = "PRODUCTRECS_TEST_CLUSTER"
+_CLUSTER = "TEST_POSTGRES_CLUSTER"
 _OWNER = pytest.StashKey[postgres.Owner]()
 _priorities = [os.getpriority(os.PRIO_PROCESS, 0)]
 
@@ -45,8 +45,7 @@ hypothesis.settings.load_profile("test")
 
 def _forget_settings() -> None:
     """Let no setting of whoever runs the tests reach a service that they start."""
-    kept = {_CLUSTER, "PRODUCTRECS_BENCH_DATA"}
-    for name in os.environ.keys() - kept:
+    for name in os.environ.keys() - {"PRODUCTRECS_BENCH_DATA"}:
         if name.startswith("PRODUCTRECS_") or name == "DATABASE_URL":
             del os.environ[name]
 

@@ -90,8 +90,7 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 
 
 def _command_line(folder: Path, url: str | None) -> CommandLine:
-    test_run = {"PRODUCTRECS_TEST_CLUSTER": None}  # no setting of the program
-    return CommandLine({"PRODUCTRECS_DATA": str(folder), "DATABASE_URL": url, **test_run})
+    return CommandLine({"PRODUCTRECS_DATA": str(folder), "DATABASE_URL": url})
 
 
 @pytest.fixture

@@ -76,8 +76,7 @@ def work(database: Database, folder: Path, store: Store) -> list[Callable[[], ob
 def delete(folder: Path, url: str | None, store: Store) -> None:
     """Delete a store as an operator does."""
     words = ("store", "delete", store.domain, "--yes", "--data", str(folder))
-    environment = {"DATABASE_URL": url, "PRODUCTRECS_TEST_CLUSTER": None}
-    result = CliRunner().invoke(productrecs, words, env=environment)
+    result = CliRunner().invoke(productrecs, words, env={"DATABASE_URL": url})
     assert result.exit_code == 0, result.output
 
 
