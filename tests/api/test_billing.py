@@ -527,7 +527,7 @@ def test_a_mails_picture_that_was_not_drawn_is_not_metered(
         raise QueueFullError(message)
 
     with monkeypatch.context() as patch:
-        patch.setattr(MailPicturePool, "draw", draw_nothing)
+        patch.setattr(MailPicturePool, "draw_card_as_jpeg", draw_nothing)
         refused = shop.ask(image)
         used_by_refused = meter.months_to_flush()[-1].used - before
     drawn_reply = shop.ask(image)

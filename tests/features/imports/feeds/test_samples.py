@@ -26,6 +26,9 @@ WOOCOMMERCE = {
         "product_url": "https://shop.example/?p=46",
         "price": 39.9,  # on sale until the end of the 30th
         "list_price": 45.5,
+        "planned_price": 39.9,
+        "planned_price_from": "2026-11-01T00:00:00+00:00",
+        "planned_price_until": "2026-11-30",
         "availability": "in_stock",
         "stock_qty": 7,
         "categories": ("Clothing",),
@@ -138,6 +141,9 @@ MAGENTO = {
         "image_url": "https://shop.example/media/catalog/product/w/j/wj%20main.jpg",
         "price": 65.5,  # on sale, of what can be had
         "list_price": 72.0,
+        "planned_price": 65.5,
+        "planned_price_from": "2026-11-01",
+        "planned_price_until": "2026-11-30",
         "availability": "in_stock",
         "stock_qty": 4,  # what is disabled does not count
         "categories": ("Women", "Women > Jackets", "Sale, all"),
@@ -196,6 +202,9 @@ GOOGLE = {
         "image_url": "https://img.example/db-m.png",
         "price": 10.99,
         "list_price": 12.99,
+        "planned_price": 10.99,
+        "planned_price_from": "2026-11-01T00:00:00+01:00",
+        "planned_price_until": "2026-11-30T23:59:00+01:00",
         "cost": 4.0,
         "availability": "in_stock",
         "categories": ("Home", "Home > Pets", "Home > Pets > Bowls"),
