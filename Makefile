@@ -21,7 +21,7 @@ run: ## the service with a demo store, on this machine
 
 test: ## the whole suite, on SQLite and PostgreSQL (ARGS goes to pytest)
 	@tools/setup test
-	@$(BIN)/python -m pytest -q -n 4 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal $(ARGS)
 
 check: ## format, lint, types, import contracts, dead code, file sizes
 	@tools/setup check
