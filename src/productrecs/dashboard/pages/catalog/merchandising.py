@@ -272,11 +272,12 @@ def save_rule(visit: Visit) -> Reply:
     editor = rule_editor_of(visit)
     try:
         if "anyway" not in visit.form:
-            if _selects_no_product(visit, draft):
+            state = _state_with_rule_alone(visit, draft)
+            if not selected_product_count(state, UNSAVED):
                 return _rule_form_page(
                     visit, draft, visit.form, status=422, matches_nothing=True
                 )
-            if hidden := _newly_hidden_if_most(visit, draft):
+            if hidden := _newly_hidden_if_most(visit, draft, state):
                 return _rule_form_page(visit, draft, visit.form, status=422, hidden=hidden)
         if draft.rule_id:
             content = draft.content()
@@ -384,54 +385,46 @@ def _build_draft_preview(
     return build_rule_preview(visit, draft, sent, rule_id, others)
 
 
-def _selects_no_product(visit: Visit, draft: RuleDraft) -> bool:
-    """Return whether a rule selects no product.
-
-    Raises:
-        RuleError: when it is invalid.
-    """
-    state = _state_with_rule_alone(visit, draft)
-    return not selected_product_count(state, UNSAVED)
-
-
-def _newly_hidden_if_most(visit: Visit, draft: RuleDraft) -> tuple[int, int] | None:
+def _newly_hidden_if_most(
+    visit: Visit, draft: RuleDraft, state: StoreState
+) -> tuple[int, int] | None:
     """Return how many of how many visible products a rule hides, if it is most of them.
 
-    None where the rule is off, acts in some lists only, or hid as many before.
-
-    Raises:
-        RuleError: when it is invalid.
+    `state` is the store with this rule alone. None where the rule is off, acts in some
+    lists only, or hid as many before.
     """
     if draft.action != RuleAction.EXCLUDE or not draft.enabled:
         return None
     if draft.only_in or draft.not_in or draft.placements:
         return None
-    hidden, visible = _hidden_and_visible_counts(visit, draft)
+    hidden, visible = _selected_visible_and_visible_counts(visit, state)
     if 2 * hidden <= visible:
         return None
     if draft.rule_id:
         stored = RuleDraft.of_rule(_find_rule(visit, draft.rule_id))
-        is_same_kind = stored.enabled and stored.action == draft.action
-        if is_same_kind and _hidden_and_visible_counts(visit, stored)[0] >= hidden:
-            return None
+        if stored.enabled and stored.action == draft.action:
+            before = _state_with_rule_alone(visit, stored)
+            if _selected_visible_and_visible_counts(visit, before)[0] >= hidden:
+                return None
     return hidden, visible
 
 
-def _hidden_and_visible_counts(visit: Visit, draft: RuleDraft) -> tuple[int, int]:
-    """Return how many products that could be shown a rule selects, and how many there are.
-
-    Raises:
-        RuleError: when it is invalid.
-    """
-    state = _state_with_rule_alone(visit, draft)
+def _selected_visible_and_visible_counts(
+    visit: Visit, state: StoreState
+) -> tuple[int, int]:
+    """Return how many visible products the rule of `state` selects, and of how many."""
     visible = state.visible(visit.now_ms)
     selected = selected_item_numbers(state, UNSAVED)
-    return sum(bool(visible[item]) for item in selected if item < len(visible)), int(
-        visible.sum()
-    )
+    count = sum(bool(visible[item]) for item in selected if item < len(visible))
+    return count, int(visible.sum())
 
 
 def _state_with_rule_alone(visit: Visit, draft: RuleDraft) -> StoreState:
+    """Return the store as if a rule were in force, and no other.
+
+    Raises:
+        RuleError: when the rule is invalid.
+    """
     content = validate_rule(draft.content_as_if_in_force(), visit.store.settings.zone)
     return state_with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
 

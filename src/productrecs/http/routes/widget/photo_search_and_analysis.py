@@ -103,7 +103,7 @@ async def _read_photo_and_reply(
     cached_store = apply_price_list(exchange.known_caller, cached_store, price_list)
     content = await context.photo_pool.run(
         store.store_id,
-        lambda photo_client: make_body(context, cached_store, data, photo_client),
+        lambda photo_worker: make_body(context, cached_store, data, photo_worker),
     )
     return Response(content, media_type="application/json")
 
@@ -112,14 +112,14 @@ def _photo_search_body(
     context: ProcessContext,
     cached_store: CachedStore,
     body: bytes,
-    photo_client: PhotoWorkerOwner,
+    photo_worker: PhotoWorkerOwner,
 ) -> bytes:
     photo = parse_photo_search(parse_json(body))
     catalog, in_force = cached_store.state.catalog, cached_store.state.rules_in_force
     visible = catalog.visible(context.clock(), hide_sold_out=photo.in_stock)
     if in_force is not None:
         visible = in_force.effects_on_list(ListKind.SEARCH).shown_mask(visible)
-    photo_search = photo_client.search_in(cached_store.pictures)
+    photo_search = photo_worker.search_in(cached_store.pictures)
     regions: bytes | None = None
     try:
         index = cached_store.index
@@ -164,14 +164,14 @@ def _photo_analysis_body(
     context: ProcessContext,
     cached_store: CachedStore,
     body: bytes,
-    photo_client: PhotoWorkerOwner,
+    photo_worker: PhotoWorkerOwner,
 ) -> bytes:
     photo = parse_photo_data(parse_json(body))
     try:
         state = cached_store.state
         visible = state.eligible_items(context.clock(), ListKind.PRODUCT).visible
         spots = find_spots_in_picture(
-            photo, photo_client.search_in(cached_store.pictures), state.catalog, visible
+            photo, photo_worker.search_in(cached_store.pictures), state.catalog, visible
         )
     except UnreadablePictureError as error:
         raise unreadable_photo_error(error) from error
