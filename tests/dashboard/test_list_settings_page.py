@@ -52,6 +52,19 @@ def test_a_saved_setting_is_in_force_and_says_so(office: Office, shop: Filled) -
     assert eventually(lambda: len(shop.merchant.recommend(item_id="p1").ids) == 3, 5)
 
 
+def test_a_lowest_price_of_three_decimals_is_shown_so_that_it_is_read_back(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    sent = FIELDS | {"trending_min_price": "12.3450"}
+    member.post(PAGE, **sent)
+
+    form = member.get(PAGE).body.decode()
+
+    assert 'value="12.3450"' in form
+    assert member.post(PAGE, **sent).status == 303
+
+
 def test_price_lists_are_named_and_a_groups_prices_made_public(
     office: Office, shop: Filled
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from productrecs.core.written_numbers import typed_amount
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.relevance_effect import (
     EffectOnQuerySet,
@@ -291,7 +292,7 @@ def _stored_setting_texts(visit: Visit) -> dict[str, str]:
         texts[field.name] = (
             str(value).lower()
             if is_switch
-            else f"{value:.12g}"
+            else typed_amount(value)
             if isinstance(value, float)
             else str(value)
         )
